@@ -1,0 +1,66 @@
+# One way to run things. `make` alone prints what there is.
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+STAMP := .venv/.setup-complete
+IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup check test test-slow demo bench-quick bench-log clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with pinned versions and fetch the jars; does nothing the second time
+
+check: $(STAMP) ## format, lint, types and import rules, in seconds
+	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo
+
+test: check ## check, and all tests but the slow ones
+	@$(BIN)/python -m pytest
+
+test-slow: $(STAMP) ## only the slow tests: processes killed for real, many times
+	@$(BIN)/python -m pytest -m slow
+
+demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
+	@$(BIN)/python -m demo
+
+bench-quick: $(STAMP) ## measure speed, in a few minutes
+	@$(BIN)/python -m benchmarks.quick
+
+bench-log: $(STAMP) ## measure what a batch costs as the transaction log grows
+	@$(BIN)/python -m benchmarks.log_growth
+
+clean: ## remove what builds, tests and tools left; .venv and the jars stay
+	@rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
+		.ruff_cache spark-warehouse metastore_db derby.log artifacts
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+# Asks for Python and Java first, so that a machine that lacks one says so before any download.
+$(STAMP): setup.py constraints.txt
+	@python=; for name in $(PYTHON) python3.11 python3 python; do \
+		if "$$name" -c '$(IS_3_11)' 2>/dev/null; then python=$$name; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "Python 3.11 was not found: install it, or name it with 'make setup PYTHON=/path/to/python3.11'" >&2; exit 1; \
+	fi; \
+	"$$python" -m spark_eos.embedded java || exit 1; \
+	if [ -e .venv ] && ! $(BIN)/python -c '$(IS_3_11)' 2>/dev/null; then \
+		echo ".venv is not a Python 3.11 environment: remove it and run 'make setup' again" >&2; exit 1; \
+	fi; \
+	if [ ! -e .venv ] && ! "$$python" -m venv .venv >/dev/null 2>&1; then \
+		rm -rf .venv; \
+		echo "$$python cannot make a virtual environment: install its venv module (on Debian: apt install python3.11-venv)" >&2; exit 1; \
+	fi
+	@echo "installing the pinned packages into .venv"
+	@# compat: Spark looks for modules named pyspark_* in the folders of sys.path, and would not see
+	@# one that only an import hook knows.
+	@$(BIN)/python -m pip install --quiet --use-pep517 --disable-pip-version-check -c constraints.txt \
+		--config-settings editable_mode=compat -e '.[dev]'
+	@echo "fetching the jars of Kafka, of Delta and of Spark's Kafka connector"
+	@$(BIN)/python -m spark_eos.embedded
+	@touch $@
