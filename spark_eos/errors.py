@@ -1,0 +1,76 @@
+"""Every error of the package, grouped by what the caller must do next.
+
+    SparkEosError
+    ├── OptionError                  fix the job: an option, a column, a topic, a cluster setting
+    ├── RetriableError               try again: nothing was decided, Spark runs the batch again
+    │   ├── BrokerUnreachableError       the cluster did not answer within the deadline
+    │   ├── TransactionLostError         a transaction ended before it could be completed
+    │   └── DeliveryError                the broker did not take a record
+    ├── FencedError                  stop: another driver owns this query
+    ├── OperatorError                stop and ask: a person has to decide
+    │   ├── NonDeterministicReplayError  the batch that runs again is not the batch that was logged
+    │   └── OutcomeUnknownError          nobody can tell any more what became of a transaction
+    └── LogError                     stop: the transaction log is not what it should be
+        ├── ForeignTableError            the path holds some other Delta table
+        ├── LogVersionError              the log was written by a newer release
+        └── CorruptLogError              an invariant of the log does not hold
+
+A text says what happened, to which id and batch, and the next step. It never holds a secret: option
+values are named only where they cannot be one.
+"""
+
+
+class SparkEosError(Exception):
+    """Base of all errors that this package raises on purpose."""
+
+
+class OptionError(SparkEosError):
+    """The job is wrong: an option, a column, a topic or a cluster setting. Nothing was written."""
+
+
+class RetriableError(SparkEosError):
+    """This attempt failed; nothing wrong is visible. Start the query again."""
+
+
+class BrokerUnreachableError(RetriableError):
+    """The cluster did not answer within the deadline."""
+
+
+class TransactionLostError(RetriableError):
+    """A prepared transaction ended (time-out, fencing) before it could be completed."""
+
+
+class DeliveryError(RetriableError):
+    """A record was not taken by the broker; the task's transaction is aborted."""
+
+
+class FencedError(SparkEosError):
+    """Another driver runs this query. This one must stop; the other goes on."""
+
+
+class OperatorError(SparkEosError):
+    """Going on could lose or double rows. A person has to decide, with the command line."""
+
+
+class NonDeterministicReplayError(OperatorError):
+    """A batch that is partly or wholly committed came back with other rows or another input."""
+
+
+class OutcomeUnknownError(OperatorError):
+    """The records that could tell whether a transaction was committed are gone."""
+
+
+class LogError(SparkEosError):
+    """The transaction log cannot be used as it is."""
+
+
+class ForeignTableError(LogError):
+    """The path of the transaction log holds a Delta table of another kind."""
+
+
+class LogVersionError(LogError):
+    """The transaction log holds records of a newer version than this release can read."""
+
+
+class CorruptLogError(LogError):
+    """An invariant of the transaction log does not hold."""

@@ -1,0 +1,41 @@
+"""A micro-batch as the log knows it: the newest row of each of its transactions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spark_eos.errors import CorruptLogError
+from spark_eos.protocol.transaction import TransactionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedBatch:
+    """The newest row per transactional id, among the rows of one batch of one query."""
+
+    query_id: str
+    batch_id: int
+    records: tuple[TransactionRecord, ...]
+
+    @property
+    def pending(self) -> tuple[TransactionRecord, ...]:
+        """The transactions with a logged intent and no logged end."""
+        return tuple(record for record in self.records if record.state.is_pending)
+
+
+def latest_batch(records: Iterable[TransactionRecord]) -> LoggedBatch | None:
+    """Reduce the rows of one batch to the newest per transactional id, as log compaction does."""
+    newest: dict[str, TransactionRecord] = {}
+    for record in records:
+        key = record.identity.transactional_id
+        if key not in newest or newest[key].entry_timestamp < record.entry_timestamp:
+            newest[key] = record
+    if not newest:
+        return None
+    batches = {(record.query_id, record.batch_id) for record in newest.values()}
+    if len(batches) > 1:
+        raise CorruptLogError(f"rows of several micro-batches where one was asked for: {batches}")
+    ((query_id, batch_id),) = batches
+    return LoggedBatch(
+        query_id=query_id,
+        batch_id=batch_id,
+        records=tuple(newest[key] for key in sorted(newest)),
+    )

@@ -1,0 +1,168 @@
+"""What must hold before a batch is decided, and the rows that decide it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from spark_eos.errors import CorruptLogError, TransactionLostError
+from spark_eos.protocol.batch import LoggedBatch
+from spark_eos.protocol.replay import TaskResult
+from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import (
+    PreparedTransaction,
+    TransactionDescription,
+    TransactionRecord,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningBatch:
+    """The batch that the driver is about to decide."""
+
+    query_id: str
+    run_id: str
+    batch_id: int
+    input_digest: str
+    sink_partitions: int
+    results: tuple[TaskResult, ...]
+
+    @property
+    def transactions(self) -> tuple[tuple[TaskResult, PreparedTransaction], ...]:
+        """The tasks that wrote, each with its open transaction."""
+        return tuple((r, r.transaction) for r in self.results if r.transaction is not None)
+
+
+def spare_ms(timeout_ms: int) -> int:
+    """How much of a transaction's time must be left, so that EndTxn comes before the time-out."""
+    return min(10_000, timeout_ms // 10)
+
+
+def check_prepared(
+    batch: RunningBatch,
+    descriptions: Mapping[str, TransactionDescription | None],
+    *,
+    now_ms: float,
+    age_at_most_ms: float,
+) -> None:
+    """Raise unless each transaction is as its task left it, with time to spare.
+
+    `age_at_most_ms` is measured on one clock; the start time is on the broker's. The smaller of the
+    two ages counts, so that a clock that is wrong does not stop a query that is right. Too small an
+    age costs nothing but a recovery.
+    """
+    for _, prepared in batch.transactions:
+        identity = prepared.identity
+        name = f"{identity.transactional_id} of batch {batch.batch_id}"
+        found = descriptions[identity.transactional_id]
+        if found is None or found.identity != identity:
+            now = "not there" if found is None else f"at epoch {found.identity.producer_epoch}"
+            raise TransactionLostError(
+                f"{name} was prepared at epoch {identity.producer_epoch} and is now {now}: it timed"
+                " out, or another attempt or driver took the id over. Nothing was decided; the"
+                " batch runs again when the query is started"
+            )
+        if found.state is not TransactionState.ONGOING:
+            raise TransactionLostError(
+                f"{name} is {found.state.wire_name}, not Ongoing: it timed out before the decision"
+                " (raise kafka.transaction.timeout.ms). Nothing was decided; the batch runs again"
+                " when the query is started"
+            )
+        started = found.start_time_ms
+        age = age_at_most_ms if started is None else min(age_at_most_ms, now_ms - started)
+        if found.timeout_ms - age < spare_ms(found.timeout_ms):
+            raise TransactionLostError(
+                f"{name} is {age / 1000:.1f} s old and times out after"
+                f" {found.timeout_ms / 1000:.1f} s: too close to decide. Raise"
+                " kafka.transaction.timeout.ms or make batches smaller. Nothing was decided; the"
+                " batch runs again when the query is started"
+            )
+
+
+def decision_rows(
+    batch: RunningBatch,
+    last: LoggedBatch | None,
+    descriptions: Mapping[str, TransactionDescription | None],
+    at: datetime,
+) -> tuple[TransactionRecord, ...]:
+    """The rows of the one Delta commit that decides the batch.
+
+    `PrepareCommit` for each of its transactions, and the completion of the batch before it. Where
+    the same batch is decided again, an id that lost its rows and has none now becomes `Empty`, so
+    that it is not taken for lost a second time.
+    """
+    rows = [
+        replace(
+            _ongoing(batch, result, prepared).moved_to(TransactionState.PREPARE_COMMIT, at),
+            start_timestamp=_start(descriptions[prepared.identity.transactional_id]),
+        )
+        for result, prepared in batch.transactions
+    ]
+    if last is None:
+        return tuple(rows)
+    if last.batch_id < batch.batch_id:
+        return (*rows, *completion_rows(last, at))
+    written = {row.identity.transactional_id for row in rows}
+    emptied = (
+        record.moved_to(TransactionState.EMPTY, at)
+        for record in last.records
+        if record.state is TransactionState.COMPLETE_ABORT
+        and record.identity.transactional_id not in written
+    )
+    return (*rows, *emptied)
+
+
+def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord, ...]:
+    """The completion of a batch that Spark has gone past: all of it is committed."""
+    lost = [r for r in last.records if r.state is TransactionState.COMPLETE_ABORT]
+    if lost:
+        raise CorruptLogError(
+            f"batch {last.batch_id} of query {last.query_id} was aborted in partition"
+            f" {lost[0].sink_partition}, and Spark went past it: the checkpoint and the transaction"
+            " log do not belong together"
+        )
+    return tuple(
+        record.moved_to(TransactionState.COMPLETE_COMMIT, at)
+        for record in last.records
+        if record.state is TransactionState.PREPARE_COMMIT
+    )
+
+
+def abort_rows(
+    batch: RunningBatch, last: LoggedBatch | None, prepared_at: datetime, completed_at: datetime
+) -> tuple[TransactionRecord, ...]:
+    """The rows that tell of an abort. They decide nothing: no record means abort."""
+    rows: list[TransactionRecord] = []
+    for result, prepared in batch.transactions:
+        ongoing = _ongoing(batch, result, prepared)
+        intent = ongoing.moved_to(TransactionState.PREPARE_ABORT, prepared_at)
+        rows += [intent, intent.moved_to(TransactionState.COMPLETE_ABORT, completed_at)]
+    if rows and last is not None and last.batch_id < batch.batch_id:
+        rows += completion_rows(last, prepared_at)
+    return tuple(rows)
+
+
+def _ongoing(
+    batch: RunningBatch, result: TaskResult, prepared: PreparedTransaction
+) -> TransactionRecord:
+    """The transaction as its task left it. Not a row of the log: no record means abort."""
+    return TransactionRecord(
+        identity=prepared.identity,
+        transaction_timeout_ms=prepared.transaction_timeout_ms,
+        state=TransactionState.ONGOING,
+        partitions=prepared.partitions,
+        entry_timestamp=datetime.min.replace(tzinfo=UTC),
+        start_timestamp=None,
+        query_id=batch.query_id,
+        run_id=batch.run_id,
+        batch_id=batch.batch_id,
+        sink_partition=result.partition,
+        sink_partitions=batch.sink_partitions,
+        digest=result.digest,
+        input_digest=batch.input_digest,
+    )
+
+
+def _start(found: TransactionDescription | None) -> datetime | None:
+    if found is None or found.start_time_ms is None:
+        return None
+    return datetime.fromtimestamp(found.start_time_ms / 1000, UTC)

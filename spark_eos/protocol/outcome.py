@@ -1,0 +1,117 @@
+"""Three outcomes, never two: what an error code says about what was asked.
+
+`DONE`: it is so. `REFUSED`: it did not happen by this request and will not. `UNKNOWN`: it may or
+may not have happened, ask again. A code that no table names is UNKNOWN: a new broker may invent
+one, and the safe reading is to ask again.
+"""
+
+from enum import Enum, IntEnum
+
+
+class ErrorCode(IntEnum):
+    """The codes of Kafka's protocol that transaction requests can answer."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    REQUEST_TIMED_OUT = 7
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    PRODUCER_FENCED = 90
+    TRANSACTIONAL_ID_NOT_FOUND = 105
+    TRANSACTION_ABORTABLE = 120
+
+
+class Outcome(Enum):
+    """What is known after a request."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class Api(Enum):
+    """The requests whose answers are classified here."""
+
+    END_TXN = "EndTxn"
+    INIT_PRODUCER_ID = "InitProducerId"
+    DESCRIBE_TRANSACTIONS = "DescribeTransactions"
+
+
+_E = ErrorCode
+
+# The coordinator is moving, loading or busy with the markers of the transaction before. Under
+# EndTxn a server error may come after the intent was written, so it is no refusal.
+ASK_AGAIN: frozenset[ErrorCode] = frozenset(
+    {
+        _E.UNKNOWN_SERVER_ERROR,
+        _E.REQUEST_TIMED_OUT,
+        _E.NETWORK_EXCEPTION,
+        _E.COORDINATOR_LOAD_IN_PROGRESS,
+        _E.COORDINATOR_NOT_AVAILABLE,
+        _E.NOT_COORDINATOR,
+        _E.CONCURRENT_TRANSACTIONS,
+    }
+)
+
+# Of these, the ones after which the coordinator must be looked up anew.
+COORDINATOR_MOVED: frozenset[ErrorCode] = frozenset(
+    {_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.NETWORK_EXCEPTION, _E.REQUEST_TIMED_OUT}
+)
+
+AUTHORIZATION: frozenset[ErrorCode] = frozenset(
+    {_E.CLUSTER_AUTHORIZATION_FAILED, _E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
+)
+
+REFUSED: dict[Api, frozenset[ErrorCode]] = {
+    Api.END_TXN: AUTHORIZATION
+    | {
+        _E.UNSUPPORTED_VERSION,
+        _E.INVALID_REQUEST,
+        _E.INVALID_PRODUCER_EPOCH,
+        _E.INVALID_TXN_STATE,
+        _E.INVALID_PRODUCER_ID_MAPPING,
+        _E.PRODUCER_FENCED,
+        _E.TRANSACTIONAL_ID_NOT_FOUND,
+        _E.TRANSACTION_ABORTABLE,
+    },
+    Api.INIT_PRODUCER_ID: AUTHORIZATION
+    | {
+        _E.UNSUPPORTED_VERSION,
+        _E.INVALID_REQUEST,
+        _E.INVALID_PRODUCER_EPOCH,
+        _E.INVALID_PRODUCER_ID_MAPPING,
+        _E.INVALID_TRANSACTION_TIMEOUT,
+        _E.PRODUCER_FENCED,
+        _E.TRANSACTION_ABORTABLE,
+    },
+    Api.DESCRIBE_TRANSACTIONS: AUTHORIZATION
+    | {_E.UNSUPPORTED_VERSION, _E.INVALID_REQUEST, _E.TRANSACTIONAL_ID_NOT_FOUND},
+}
+
+
+def outcome_of(api: Api, code: int) -> Outcome:
+    """What the answer `code` to a request of `api` says."""
+    if code == ErrorCode.NONE:
+        return Outcome.DONE
+    if code in REFUSED[api]:
+        return Outcome.REFUSED
+    return Outcome.UNKNOWN
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code, for texts."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error code {code}"
