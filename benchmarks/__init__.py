@@ -1,0 +1,1 @@
+"""Measurements that hold the project to its figures: a table each, failure on a broken bound."""

@@ -1,0 +1,46 @@
+"""Spark's door: the name of the format and who serves it. No logic.
+
+Which process asks is told by how the data source came to be. The planner worker makes a new one
+from its options before each batch; the commit worker gets one that was pickled elsewhere. Only the
+planner recovers: its writer travels to the tasks. Imports stand where they are needed, because
+Spark starts more than one process just to look at this class.
+"""
+
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter
+from pyspark.sql.types import StructType
+
+
+class TxnKafkaDataSource(DataSource):
+    """`format("txnkafka")`."""
+
+    _travelled = False
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "txnkafka"
+
+    def streamWriter(  # noqa: N802
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002
+    ) -> DataSourceStreamWriter:
+        """The writer of a streaming query. `overwrite` tells of complete mode, where Kafka, as in
+        Spark's own sink, gets each result table behind the one before.
+        """
+        from spark_eos.options import sink_options
+        from spark_eos.sink.writer import StreamWriter
+
+        options = sink_options(self.options)
+        if self._travelled:
+            return StreamWriter(options)
+        from spark_eos.sink.columns import check_columns
+        from spark_eos.sink.plan import plan_batch
+
+        check_columns(schema, options.topic)
+        return StreamWriter(options, plan_batch(options))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _travelled=True)

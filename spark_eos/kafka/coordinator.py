@@ -1,0 +1,197 @@
+"""Driver. Asks transaction coordinators, from outside of any producer.
+
+A task's transaction is ended by the driver, not by the producer that opened it: EndTxn with the
+transactional id, producer id and epoch is all that the coordinator wants to see. Error codes are
+judged in `protocol.outcome` and nowhere else; here is said what a refusal means to a person.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
+from spark_eos.kafka import messages
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.follow import Answer, Followed, Question
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.outcome import AUTHORIZATION, Api, ErrorCode, Outcome, outcome_of
+from spark_eos.protocol.state import TransactionState, state_named
+from spark_eos.protocol.transaction import ProducerIdentity, TransactionDescription
+
+SHOWN_IDS: Final = 3
+OPEN_STATES: Final = (
+    TransactionState.ONGOING,
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+    TransactionState.PREPARE_EPOCH_FENCE,
+)
+_FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+_ACL: Final = {Api.DESCRIBE_TRANSACTIONS: "DESCRIBE", Api.INIT_PRODUCER_ID: "WRITE"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndAnswer:
+    """What is known about an end: the outcome, the last code and, for people, what came last."""
+
+    outcome: Outcome
+    code: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionListing:
+    """A transaction that is not over, as its coordinator lists it."""
+
+    transactional_id: str
+    producer_id: int
+    state: TransactionState
+
+
+class CoordinatorClient:
+    """Connects on the first question. Callers in several threads take turns."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._followed = Followed(config)
+
+    def end(
+        self, transactions: Sequence[ProducerIdentity], *, committed: bool, deadline: Deadline
+    ) -> dict[str, EndAnswer]:
+        """Commit or abort each; what has no answer at the deadline is UNKNOWN, which is a value.
+
+        DONE says that the decision is in the coordinator's log; its markers follow within
+        milliseconds, and no crash can stop them any more.
+        """
+        by_id = {transaction.transactional_id: transaction for transaction in transactions}
+        question = Question(
+            api=Api.END_TXN,
+            build=lambda ids: messages.end_txn(by_id[ids[0]], committed=committed),
+        )
+        return {
+            key: EndAnswer(
+                outcome=outcome_of(Api.END_TXN, answer.code), code=answer.code, detail=answer.text
+            )
+            for key, answer in self._followed.ask(question, by_id, deadline).items()
+        }
+
+    def describe(
+        self, transactional_ids: Sequence[str], deadline: Deadline
+    ) -> dict[str, TransactionDescription | None]:
+        """The state of each id; None where the coordinator does not know it."""
+        question = Question(
+            api=Api.DESCRIBE_TRANSACTIONS,
+            build=messages.describe_transactions,
+            read=lambda response: [
+                (part.transactional_id, Answer(code=part.error_code, part=part))
+                for part in response.transaction_states
+            ],
+        )
+        unknown = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        answers = self._followed.ask(question, transactional_ids, deadline)
+        self._check(question.api, {k: a for k, a in answers.items() if a.code != unknown})
+        return {
+            key: None if answer.code == unknown else _description(answer.part)
+            for key, answer in answers.items()
+        }
+
+    def fence(
+        self, transactional_ids: Sequence[str], *, timeout_ms: int, deadline: Deadline
+    ) -> dict[str, ProducerIdentity]:
+        """Bump the epoch of each id: its producer is stopped and what it has open is aborted."""
+        question = Question(
+            api=Api.INIT_PRODUCER_ID,
+            build=lambda ids: messages.init_producer_id(ids[0], timeout_ms),
+        )
+        answers = self._followed.ask(question, transactional_ids, deadline)
+        for key, answer in answers.items():
+            if answer.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+                raise OptionError(
+                    f"option kafka.transaction.timeout.ms: {timeout_ms} was refused for '{key}'; "
+                    "the broker's transaction.max.timeout.ms is lower: raise that, or lower this"
+                )
+        self._check(question.api, answers)
+        return {
+            key: ProducerIdentity(
+                transactional_id=key,
+                producer_id=answer.part.producer_id,
+                producer_epoch=answer.part.producer_epoch,
+            )
+            for key, answer in answers.items()
+        }
+
+    def list_open(self, deadline: Deadline) -> list[TransactionListing]:
+        """Every transaction of the cluster that is not over and that this user may see."""
+        names = [state.wire_name for state in OPEN_STATES]
+        answers = self._followed.ask_every_broker(
+            lambda: messages.list_transactions(names), deadline
+        )
+        for answer in answers:
+            if answer.code != ErrorCode.NONE:
+                self._fail("ListTransactions of every broker", answer)
+        return [
+            TransactionListing(
+                transactional_id=part.transactional_id,
+                producer_id=part.producer_id,
+                state=state_named(part.transaction_state),
+            )
+            for answer in answers
+            for part in answer.part.transaction_states
+        ]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._followed.close()
+
+    def _check(self, api: Api, answers: Mapping[str, Answer]) -> None:
+        """Raise for the first id that was not answered with success."""
+        failed = {k: a for k, a in answers.items() if outcome_of(api, a.code) is not Outcome.DONE}
+        for key, answer in failed.items():
+            if outcome_of(api, answer.code) is Outcome.REFUSED:
+                _refused(api, key, answer)
+        if failed:
+            shown = ", ".join(f"'{key}'" for key in list(failed)[:SHOWN_IDS])
+            more = f" and {len(failed) - SHOWN_IDS} more" if len(failed) > SHOWN_IDS else ""
+            self._fail(f"{api.value} of {shown}{more}", next(iter(failed.values())))
+
+    def _fail(self, asked: str, answer: Answer) -> NoReturn:
+        servers = self._config.bootstrap_servers
+        if answer.login_refused:
+            raise OptionError(
+                f"{servers} refused the login, see kafka.security.protocol and kafka.sasl.*: "
+                f"{answer.text}"
+            )
+        raise BrokerUnreachableError(
+            f"{servers} did not answer {asked} within the deadline; the last was: {answer.text}"
+        )
+
+
+def _refused(api: Api, transactional_id: str, answer: Answer) -> NoReturn:
+    if answer.code in AUTHORIZATION:
+        raise OptionError(
+            f"the cluster does not allow {api.value} of '{transactional_id}': grant this user "
+            f"{_ACL[api]} (and DESCRIBE) on the resource TransactionalId '{transactional_id}'"
+        )
+    if answer.code in _FENCED:
+        raise FencedError(
+            f"{api.value} of '{transactional_id}' was refused with {answer.text}: another driver "
+            "took this id over in the meantime"
+        )
+    raise OptionError(
+        f"the cluster refused {api.value} of '{transactional_id}' (is it Kafka 3.0 or newer?): "
+        f"{answer.text}"
+    )
+
+
+def _description(part: Any) -> TransactionDescription:
+    return TransactionDescription(
+        identity=ProducerIdentity(
+            transactional_id=part.transactional_id,
+            producer_id=part.producer_id,
+            producer_epoch=part.producer_epoch,
+        ),
+        state=state_named(part.transaction_state),
+        timeout_ms=part.transaction_timeout_ms,
+        start_time_ms=part.transaction_start_time_ms
+        if part.transaction_start_time_ms > 0
+        else None,
+    )

@@ -1,0 +1,78 @@
+"""Driver. kafka-python's connection manager: tuned, quiet, and with a memory for failures."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka import errors
+from kafka.net.inet import KafkaNetSocket
+from kafka.net.manager import KafkaConnectionManager
+
+TUNING: Final[dict[str, Any]] = {
+    "reconnect_backoff_ms": 10,
+    "reconnect_backoff_max_ms": 50,
+    # A connection with this many requests under way refuses the next one instead of queueing it.
+    "max_in_flight_requests_per_connection": 100_000,
+    "receive_message_max_bytes": 100_000_000,
+    "proxy_url": "direct://",  # by this name kafka-python finds `_DirectSocket`
+}
+LOGIN_REFUSED: Final = (
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+    errors.IllegalSaslStateError,
+)
+_Received = tuple[bytes, Exception | None]
+
+if logging.getLogger("kafka").level == logging.NOTSET:
+    # It logs each refused connection as an error; here that is an answer like any other.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)
+
+
+class _DirectSocket(KafkaNetSocket):  # type: ignore[misc]
+    """No proxy; closes the socket of a connection that was not made, which kafka-python leaves."""
+
+    SCHEMES = ("direct",)
+
+    async def sock_connect(self, net: Any, sock: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await super().sock_connect(net, sock, *args, **kwargs)
+        except BaseException:
+            sock.close()
+            raise
+
+
+class Manager(KafkaConnectionManager):  # type: ignore[misc]
+    """Remembers why the last connection was not made; a refused login ends the bootstrap."""
+
+    last_error: Exception | None = None
+
+    def get_connection(self, node_id: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self.last_error, LOGIN_REFUSED) and not self.cluster.brokers():
+            raise self.last_error
+        known = node_id in self._conns
+        connection = super().get_connection(node_id, *args, **kwargs)
+        if not known:
+            connection.init_future.add_errback(self._remember)
+        return connection
+
+    async def _build_transport(self, *args: Any, **kwargs: Any) -> Any:
+        transport = await super()._build_transport(*args, **kwargs)
+        transport._sock_recv = _data_before_end(transport._sock_recv)
+        return transport
+
+    def _remember(self, error: Exception) -> None:
+        self.last_error = error
+
+
+def _data_before_end(receive: Callable[[], _Received]) -> Callable[[], _Received]:
+    """Let what came before a hang-up be read; the hang-up is met again at the next call.
+
+    kafka-python drops it. A broker that refuses a login says why and hangs up, one that is stopped
+    answers what it has and hangs up: both answers were lost more often than not.
+    """
+
+    def receive_data() -> _Received:
+        data, error = receive()
+        return data, None if data else error
+
+    return receive_data

@@ -1,0 +1,42 @@
+"""Task worker. Rows of one topic on their way to the producer, column by column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Headers = list[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Columns of equal length. A column that is None is left to Kafka's defaults."""
+
+    topic: str
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    partitions: Sequence[int | None] | None = None
+    timestamps_ms: Sequence[int | None] | None = None
+    headers: Sequence[Headers | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def message(self, row: int) -> dict[str, Any]:
+        """One row as the keyword arguments of `produce`."""
+        message: dict[str, Any] = {"key": self.keys[row], "value": self.values[row]}
+        if self.partitions is not None and self.partitions[row] is not None:
+            message["partition"] = self.partitions[row]
+        if self.timestamps_ms is not None and self.timestamps_ms[row] is not None:
+            message["timestamp"] = self.timestamps_ms[row]
+        if self.headers is not None and self.headers[row]:
+            message["headers"] = self.headers[row]
+        return message
+
+    def messages(self) -> list[dict[str, Any]]:
+        """All rows, as `produce_batch` takes them (it has no headers)."""
+        if self.partitions is None and self.timestamps_ms is None:
+            return [
+                {"key": key, "value": value}
+                for key, value in zip(self.keys, self.values, strict=True)
+            ]
+        return [self.message(row) for row in range(len(self))]

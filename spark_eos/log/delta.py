@@ -1,0 +1,200 @@
+"""Driver (planner and commit worker) and command line: the log as one object.
+
+An object holds a snapshot of the table. Looking never moves it, `refresh` does. An append is valid
+for what was seen in that snapshot: if another driver moved the query since, it is fenced, and
+nothing is written. Other queries of the same table are never in the way.
+
+Why exactly one of two drivers wins. Both start from a snapshot where the query's newest entry is
+T. Delta takes commits one after the other; each commit of a query carries its application
+transactions, and delta-rs refuses a commit when one that came in between has them too. The snapshot
+may also move past T on its own, when an append of this object is confirmed: then T itself is
+compared before the next commit.
+
+Why an append that returned is in the log. Old commit files are removed (retention.py), so a driver
+that was frozen between looking for the newest version and writing the next one could write a
+version that nobody reads any more. So every append looks again, at the newest snapshot, for itself.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from deltalake import CommitProperties, DeltaTable, WriterProperties
+from deltalake import write_deltalake as _write
+
+from spark_eos.errors import RetriableError, SparkEosError
+from spark_eos.log.files import FileStore, live_files
+from spark_eos.log.guard import check_append
+from spark_eos.log.record import from_table, newest_per_id, to_table
+from spark_eos.log.retention import Retention, Schedule, run_maintenance
+from spark_eos.log.settle import fenced_error, holds_rows
+from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS, open_table, table_uri
+from spark_eos.log.tail import Tail, after_append, find_tail, read_tail
+from spark_eos.protocol.batch import LoggedBatch, latest_batch
+from spark_eos.protocol.transaction import TransactionRecord
+
+_LOG = logging.getLogger(__name__)
+
+# From a snapshot whose commits were removed meanwhile, delta-rs cannot check for conflicts.
+SNAPSHOT_ATTEMPTS: Final = 5
+
+_WRITER = WriterProperties(compression="ZSTD")
+
+
+class TransactionLog:
+    """The transaction log at one location. Not safe to share between threads."""
+
+    def __init__(
+        self, location: str, storage_options: Mapping[str, str], retention: Retention
+    ) -> None:
+        self.location = location
+        self._options = dict(storage_options)
+        self._retention = retention
+        self._table = open_table(location, self._options)
+        self._store = FileStore(table_uri(location), self._options)
+        self._tails: dict[str, Tail] = {}
+        self._schedule = Schedule(self._table.version())
+
+    @classmethod
+    def open(
+        cls,
+        location: str,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        retention: Retention | None = None,
+    ) -> "TransactionLog":
+        """The log at `location`: a path, a `file:` URI or an object store's. Created if missing."""
+        return cls(location, storage_options or {}, retention or Retention())
+
+    @property
+    def version(self) -> int:
+        """The table's version that this object holds."""
+        return self._table.version()
+
+    def refresh(self) -> None:
+        """Go to the newest version."""
+        self._table.update_incremental()
+        # What did not change need not be read again.
+        self._tails = {
+            query_id: replace(tail, at_version=self._table.version())
+            for query_id, tail in self._tails.items()
+            if tail.is_current(self._table)
+        }
+
+    def last_batch_id(self, query_id: str) -> int | None:
+        """The last batch that the query has in the log."""
+        return self._tail(query_id).batch_id
+
+    def last_batch(self, query_id: str) -> LoggedBatch | None:
+        """The query's last batch, in a time that does not depend on the size of the log."""
+        return self._read_tail(query_id).batch
+
+    def batch(self, query_id: str, batch_id: int) -> LoggedBatch | None:
+        """Any batch of the query that is still in the log."""
+        files = [f for f in live_files(self._table) if f.may_hold_batch(query_id, batch_id)]
+        rows = self._store.read(files)
+        return latest_batch(r for r in rows if r.query_id == query_id and r.batch_id == batch_id)
+
+    def next_timestamp(self, query_id: str) -> datetime:
+        """Now, but after every row of the query, so that clocks that differ do no harm."""
+        after = self._tail(query_id).newest + timedelta(microseconds=1)
+        return max(datetime.now(UTC), after)
+
+    def records(self) -> Any:
+        """All rows, as an Arrow table in the order of their entry."""
+        return self._store.read_table(live_files(self._table)).sort_by("entry_timestamp")
+
+    def current(self) -> list[TransactionRecord]:
+        """The newest row of each transactional id: the compacted view."""
+        return newest_per_id(from_table(self.records()))
+
+    def append(self, query_id: str, batch_id: int, records: Sequence[TransactionRecord]) -> None:
+        """Append rows in one commit. When it returns they are in the log, for everybody."""
+        seen = self._read_tail(query_id)
+        check_append(seen, batch_id, records)
+        wanted = after_append(seen, batch_id, from_table(to_table(records)))
+        for attempt in range(1, SNAPSHOT_ATTEMPTS + 1):
+            try:
+                if not seen.is_current(self._table):
+                    raise self._fenced(seen, wanted)
+                if self._commit(wanted, records):
+                    return
+                cause: Exception | None = None
+            except SparkEosError:
+                raise
+            except Exception as error:  # of unknown outcome, whatever it is
+                cause = error
+            before = self._table.version()
+            if self._settle(seen, wanted, records):
+                return
+            if self._table.version() == before or attempt == SNAPSHOT_ATTEMPTS:
+                break
+            _LOG.info("batch %s of query %s: appending again: %s", batch_id, query_id, cause)
+        raise RetriableError(
+            f"batch {batch_id} of query {query_id} could not be written to the transaction log at"
+            f" {self.location}: {cause}. Nothing was decided: start the query again"
+        ) from cause
+
+    def maintain(self) -> None:
+        """Keep the cost flat. Called after each batch; does something every few commits."""
+        tasks = self._schedule.due(self._table.version())
+        if tasks:
+            run_maintenance(self.location, self._options, tasks, self._retention)
+
+    def _tail(self, query_id: str) -> Tail:
+        if query_id not in self._tails:
+            self._tails[query_id] = find_tail(self._table, query_id)
+        return self._tails[query_id]
+
+    def _read_tail(self, query_id: str) -> Tail:
+        tail = self._tail(query_id)
+        if not tail.is_read:
+            tail = read_tail(self._table, self._store, tail)
+            self._tails[query_id] = tail
+        return tail
+
+    def _commit(self, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
+        """Write, look again, and say whether the rows are the end of the query's log."""
+        _write(
+            self._table,
+            to_table(records),
+            mode="append",
+            writer_properties=_WRITER,
+            commit_properties=CommitProperties(
+                app_transactions=wanted.transactions, max_commit_retries=COMMIT_RETRIES
+            ),
+            post_commithook_properties=NO_HOOKS,
+        )
+        written = replace(wanted, at_version=self._table.version())
+        self._table.update_incremental()
+        if not written.is_current(self._table):
+            return False
+        self._tails[wanted.query_id] = replace(written, at_version=self._table.version())
+        return True
+
+    def _settle(self, seen: Tail, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
+        """After an unknown outcome: look what is there. False means that nothing happened."""
+        try:
+            self._table = DeltaTable(table_uri(self.location), storage_options=self._options)
+            if holds_rows(self._table, self._store, records):
+                # If the query went on since, the next append finds out by itself.
+                self._tails[wanted.query_id] = replace(wanted, at_version=-1)
+                return True
+            is_current = seen.is_current(self._table)
+        except SparkEosError:
+            raise
+        except Exception as error:
+            raise RetriableError(
+                f"batch {wanted.batch_id} of query {wanted.query_id}: it is not known whether it is"
+                f" in the transaction log at {self.location}, which cannot be read: {error}. Start"
+                " the query again, and it will look"
+            ) from error
+        if not is_current:
+            raise self._fenced(seen, wanted)
+        return False
+
+    def _fenced(self, seen: Tail, wanted: Tail) -> SparkEosError:
+        now = read_tail(self._table, self._store, find_tail(self._table, seen.query_id))
+        return fenced_error(now, wanted, self.location)

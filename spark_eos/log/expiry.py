@@ -1,0 +1,130 @@
+"""Driver and command line, rarely: which rows may go. Pure.
+
+Judged on the rows of files that are wholly old, and on nothing else, so what is said of a row here
+stays true whatever is appended meanwhile:
+
+- a transaction's rows go together, and only with both intent and end among them: so an intent whose
+  end is younger stays, and an end whose intent is younger stays;
+- a pending decision never goes, and neither does a query's last batch;
+- a query that is idle for long, with nothing pending, is replaced by one `Dead` row per id. Those
+  go when they are old themselves.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from spark_eos.log.record import entry_order, newest_per_id
+from spark_eos.log.tail import Tail
+from spark_eos.protocol.batch import latest_batch
+from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import TransactionRecord
+
+_Group = list[TransactionRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cutoffs:
+    """Rows and queries older than these are old."""
+
+    history: datetime
+    idle: datetime
+
+    @property
+    def oldest_first(self) -> datetime:
+        """No row that is younger than this is judged at all."""
+        return max(self.history, self.idle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """What is left of the old rows, and the tails of the queries that died."""
+
+    kept: tuple[TransactionRecord, ...]
+    dead: tuple[TransactionRecord, ...]
+    dead_tails: tuple[Tail, ...]
+    gone: int
+
+
+def judge(
+    rows: Iterable[TransactionRecord],
+    tails: Mapping[str, Tail],
+    cutoffs: Cutoffs,
+    now: datetime,
+) -> Expiry:
+    """Split old rows. `tails` has an entry for each of their queries."""
+    by_query: dict[str, _Group] = defaultdict(list)
+    for row in rows:
+        by_query[row.query_id].append(row)
+    kept: _Group = []
+    dead: _Group = []
+    dead_tails = []
+    for query_id, query_rows in by_query.items():
+        tail = tails[query_id]
+        if _is_gone(query_rows, tail, cutoffs):
+            continue
+        if _may_die(query_rows, tail, cutoffs):
+            at = max(now, tail.newest + timedelta(microseconds=1))
+            stones = [r.moved_to(TransactionState.DEAD, at) for r in newest_per_id(query_rows)]
+            dead += stones
+            dead_tails.append(
+                Tail(
+                    query_id=query_id,
+                    at_version=tail.at_version,
+                    batch_id=tail.batch_id,
+                    since=at,
+                    newest=at,
+                )
+            )
+            continue
+        kept += _kept(query_rows, tail, cutoffs)
+    total = sum(len(group) for group in by_query.values())
+    return Expiry(
+        kept=tuple(kept), dead=tuple(dead), dead_tails=tuple(dead_tails), gone=total - len(kept)
+    )
+
+
+def _is_gone(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
+    """The query died long ago and did not come back: its tombstones are among the old rows."""
+    newest = max(rows, key=entry_order)
+    return (
+        newest.state is TransactionState.DEAD
+        and newest.entry_timestamp == tail.newest
+        and newest.entry_timestamp < cutoffs.history
+    )
+
+
+def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
+    """Idle, with its last row at hand, and every transaction at hand has ended."""
+    newest = max(rows, key=entry_order)
+    return (
+        tail.newest < cutoffs.idle
+        and newest.entry_timestamp == tail.newest
+        and newest.state is not TransactionState.DEAD
+        and not any(_pending(group) for group in _transactions(rows))
+    )
+
+
+def _kept(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> _Group:
+    kept: _Group = []
+    for group in _transactions(rows):
+        has_intent = any(row.state.is_pending for row in group)
+        is_old = all(row.entry_timestamp < cutoffs.history for row in group)
+        is_last = group[0].batch_id == tail.batch_id
+        if is_last or not is_old or not has_intent or _pending(group):
+            kept += group
+    return kept
+
+
+def _pending(group: _Group) -> bool:
+    batch = latest_batch(sorted(group, key=entry_order, reverse=True))
+    return batch is not None and bool(batch.pending)
+
+
+def _transactions(rows: _Group) -> list[_Group]:
+    """Rows by batch and id, over all attempts to write that batch."""
+    groups: dict[tuple[int, str], _Group] = defaultdict(list)
+    for row in rows:
+        groups[row.batch_id, row.identity.transactional_id].append(row)
+    return list(groups.values())

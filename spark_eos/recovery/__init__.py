@@ -1,0 +1,1 @@
+"""Step 1: recover. survey → plan → recover, and the orphans of earlier runs."""

@@ -1,0 +1,81 @@
+"""Planner worker. Step 1: recover, before the tasks of a batch start.
+
+Before, because a task's first act is to fence its transactional id, and that would abort what the
+last run decided and did not complete. In the common case this costs a look at the log's tail and at
+one file of the checkpoint: `commits/<last batch>` is there, so the batch is complete.
+"""
+
+from spark_eos.errors import OutcomeUnknownError, RetriableError
+from spark_eos.failpoints import failpoint
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.log import TransactionLog
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.recovery_plan import RecoveryPlan, Verdict, plan_recovery
+from spark_eos.protocol.replay import QueryTail
+from spark_eos.recovery.checkpoint import Checkpoint
+from spark_eos.recovery.survey import Survey, survey
+
+
+def recover(
+    query_id: str,
+    *,
+    log: TransactionLog,
+    checkpoint: Checkpoint,
+    config: ClientConfig,
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> QueryTail:
+    """Complete the last decided batch of the query, or find out what is left of it."""
+    last_batch_id = log.last_batch_id(query_id)
+    if last_batch_id is None or checkpoint.has_commit(last_batch_id):
+        return QueryTail(query_id=query_id, last_batch_id=last_batch_id)
+    batch = log.last_batch(query_id)
+    if batch is None:
+        raise OutcomeUnknownError(
+            f"the log's last batch of query {query_id} is {last_batch_id}, and its rows are gone"
+        )
+    found = survey(batch.pending, config=config, coordinator=coordinator, deadline=deadline)
+    plan = plan_recovery(batch, found.fates)
+    _raise_if_unclear(plan, found)
+    failpoint("surveyed")
+    rows = plan.rows(log.next_timestamp(query_id))
+    if rows:
+        log.append(query_id, batch.batch_id, rows)
+    return QueryTail(
+        query_id=query_id,
+        last_batch_id=batch.batch_id,
+        complete=plan.verdict is Verdict.ALL_COMMITTED,
+        committed_partitions=frozenset(
+            r.sink_partition for r in plan.committed if r.sink_partition is not None
+        ),
+    )
+
+
+def _raise_if_unclear(plan: RecoveryPlan, found: Survey) -> None:
+    if not plan.unclear:
+        return
+    record = plan.unclear[0]
+    name = record.identity.transactional_id
+    where = (
+        f"batch {record.batch_id} of query {record.query_id} is decided; the coordinator refuses"
+        f" to commit {name}, producer {record.identity.producer_id} epoch"
+        f" {record.identity.producer_epoch} ({found.refusals.get(name)})"
+    )
+    if plan.verdict is Verdict.STILL_OPEN:
+        raise RetriableError(
+            f"{where}, and an open transaction holds back the last stable offset of"
+            f" {_places(plan)}, so that its outcome cannot be read yet. Find it with"
+            " kafka-transactions.sh find-hanging, end it, and start the query again"
+        )
+    raise OutcomeUnknownError(
+        f"{where}, and its records in {_places(plan)} are deleted or compacted away: nobody can"
+        " tell whether it was committed. Compare the topic with the source for this batch, write"
+        " what is missing by hand, and start with a new checkpointLocation"
+    )
+
+
+def _places(plan: RecoveryPlan) -> str:
+    return ", ".join(
+        f"{p.topic}-{p.partition}@{p.first_offset}" for p in plan.unclear[0].partitions
+    )

@@ -1,0 +1,61 @@
+"""Planner and commit worker. Ask what became of decided transactions, and end those that are open.
+
+EndTxn(commit) with the logged producer id and epoch is both the question and the completion: it
+is idempotent under the pinned version. Where the coordinator refuses (the id was used since, or
+it timed the transaction out) the data itself is asked. This is the one place that commits: step 6
+and recovery both come through here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_eos.errors import BrokerUnreachableError
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.visibility import fates
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.fate import Fate
+from spark_eos.protocol.outcome import Outcome, error_name
+from spark_eos.protocol.transaction import TransactionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The fate of each transaction, and what the coordinator said where it refused."""
+
+    fates: dict[str, Fate]
+    refusals: dict[str, str]
+
+
+def survey(
+    records: Sequence[TransactionRecord],
+    *,
+    config: ClientConfig,
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> Survey:
+    """Complete decided transactions and say which are committed. Raises while one is unknown."""
+    if not records:
+        return Survey(fates={}, refusals={})
+    answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
+    unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]
+    if unknown:
+        raise BrokerUnreachableError(
+            f"batch {records[0].batch_id} of query {records[0].query_id} is decided, but"
+            f" {config.bootstrap_servers} did not say within the deadline that {unknown[0]}"
+            f" and {len(unknown) - 1} more are committed"
+            f" ({error_name(answers[unknown[0]].code)}). Nothing is lost: start the query again"
+            " when the brokers answer, and it completes the batch"
+        )
+    found = {name: Fate.COMMITTED for name, a in answers.items() if a.outcome is Outcome.DONE}
+    refused = [r for r in records if r.identity.transactional_id not in found]
+    if refused:
+        looked = [(r.identity.transactional_id, r.partitions) for r in refused]
+        found |= fates(config, looked, deadline)
+    return Survey(
+        fates=found,
+        refusals={
+            r.identity.transactional_id: error_name(answers[r.identity.transactional_id].code)
+            for r in refused
+        },
+    )

@@ -1,0 +1,35 @@
+"""Commit worker. The driver's part of a batch: decide (step 5), then complete (step 6)."""
+
+from collections.abc import Sequence
+
+from spark_eos.failpoints import failpoint
+from spark_eos.options import SinkOptions
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.recovery.checkpoint import Checkpoint
+from spark_eos.sink.complete import complete
+from spark_eos.sink.connections import coordinator_client, transaction_log
+from spark_eos.sink.decide import decide, is_visible_already
+from spark_eos.sink.message import TaskMessage, running_batch, same_batch
+
+
+def commit_batch(options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int) -> None:
+    """Return when every row of the batch is visible; raise when the batch has to run again."""
+    deadline = Deadline.after_ms(options.api_timeout_ms)
+    tail = same_batch(messages, batch_id)
+    input_digest = Checkpoint(options.checkpoint_location).input_digest(batch_id)
+    batch = running_batch(messages, input_digest, len(messages))
+    log = transaction_log(options.transaction_log, batch.query_id)
+    if is_visible_already(batch, tail, log):
+        return
+    coordinator = coordinator_client(options.client)
+    decided = decide(
+        batch,
+        log=log,
+        coordinator=coordinator,
+        planned_at=messages[0].planned_at,
+        deadline=deadline,
+    )
+    failpoint("decided")
+    complete(decided, config=options.client, coordinator=coordinator, deadline=deadline)
+    failpoint("completed")
+    log.maintain()

@@ -1,0 +1,34 @@
+"""Commit worker. Step 6: complete. EndTxn(commit) to every transaction of a decided batch.
+
+Returns only when each one is known to be committed. Where it raises, the decision stands: `abort`
+and the next start find it in the log and go on from there.
+"""
+
+from collections.abc import Sequence
+
+from spark_eos.errors import TransactionLostError
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.fate import Fate
+from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.recovery.survey import survey
+
+
+def complete(
+    records: Sequence[TransactionRecord],
+    *,
+    config: ClientConfig,
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> None:
+    """Commit the transactions of `records`, all of them."""
+    found = survey(records, config=config, coordinator=coordinator, deadline=deadline)
+    for record in records:
+        name = record.identity.transactional_id
+        if found.fates[name] is not Fate.COMMITTED:
+            raise TransactionLostError(
+                f"batch {record.batch_id} of query {record.query_id} is decided, and {name} did not"
+                f" live to be committed ({found.refusals[name]}): it timed out, or another driver"
+                " took the id over. Start the query again: recovery writes what was lost"
+            )

@@ -1,0 +1,77 @@
+"""Commit worker. Step 5: decide. One Delta commit, and the batch is committed for good.
+
+First every transaction is looked at: it must be as its task left it. Then the rows go into the log
+from the very snapshot that was looked at, guarded by (query id, batch id): of two drivers one wins.
+Until the append returns nothing was decided, and any error means that Spark runs the batch again.
+"""
+
+import time
+
+from spark_eos.errors import FencedError
+from spark_eos.failpoints import failpoint
+from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.log import TransactionLog
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.decision import RunningBatch, check_prepared, decision_rows
+from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_partitions
+from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import TransactionRecord
+
+
+def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog) -> bool:
+    """Whether the batch ran again after it was committed: then there is nothing to decide.
+
+    Raises where what is in the log and what ran now are not the same batch.
+    """
+    if log.last_batch_id(batch.query_id) != tail.last_batch_id:
+        raise FencedError(
+            f"another driver decided batch {log.last_batch_id(batch.query_id)} of query"
+            f" {batch.query_id} while this one ran batch {batch.batch_id} after"
+            f" {tail.last_batch_id}. Stop one of the two; this one is stopped"
+        )
+    if tail.last_batch_id is None or batch.batch_id > tail.last_batch_id:
+        return False
+    logged = log.batch(batch.query_id, batch.batch_id)
+    if batch.batch_id < tail.last_batch_id or tail.complete:
+        check_same_batch(
+            logged,
+            query_id=batch.query_id,
+            batch_id=batch.batch_id,
+            input_digest=batch.input_digest,
+            results=batch.results,
+        )
+        return True
+    if logged is not None and tail.committed_partitions:
+        check_same_partitions(logged, batch.results, input_digest=batch.input_digest)
+    return False
+
+
+def decide(
+    batch: RunningBatch,
+    *,
+    log: TransactionLog,
+    coordinator: CoordinatorClient,
+    planned_at: float,
+    deadline: Deadline,
+) -> tuple[TransactionRecord, ...]:
+    """Write the decision; returns the rows of the transactions that are now to be completed."""
+    ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
+    descriptions = coordinator.describe(ids, deadline) if ids else {}
+    check_prepared(
+        batch,
+        descriptions,
+        now_ms=time.time() * 1000,
+        age_at_most_ms=(time.monotonic() - planned_at) * 1000,
+    )
+    rows = decision_rows(
+        batch, log.last_batch(batch.query_id), descriptions, log.next_timestamp(batch.query_id)
+    )
+    decided = tuple(
+        row
+        for row in rows
+        if row.state is TransactionState.PREPARE_COMMIT and row.batch_id == batch.batch_id
+    )
+    failpoint("checked")
+    if decided or any(row.state is TransactionState.EMPTY for row in rows):
+        log.append(batch.query_id, batch.batch_id, rows)
+    return decided

@@ -1,0 +1,131 @@
+"""Task worker. Step 2: write the rows of one partition into a transaction of its own.
+
+A partition without rows costs no transaction: the producer is made with the first row. All rows are
+read in any case, because a stateful operator above the sink saves its state when its last row is
+taken.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from spark_eos.errors import FencedError, OptionError
+from spark_eos.failpoints import failpoint
+from spark_eos.kafka.producer import TransactionalProducer
+from spark_eos.kafka.rows import Rows
+from spark_eos.options import SinkOptions
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.replay import Action, QueryTail, TaskResult
+from spark_eos.protocol.transactional_id import TransactionalId
+from spark_eos.sink.arrow import to_rows
+from spark_eos.sink.digest import RowDigest
+from spark_eos.sink.prepare import prepare
+from spark_eos.sink.task import Task
+
+
+def write_partition(
+    task: Task, tail: QueryTail, options: SinkOptions, batches: Iterator[pa.RecordBatch]
+) -> TaskResult:
+    """Write and prepare one partition, or only read it where its rows are visible already."""
+    if tail.query_id != task.query_id:
+        raise FencedError(
+            f"the checkpoint belongs to query {tail.query_id}, and {task.query_id} is running:"
+            " checkpointLocation was replaced while the query ran"
+        )
+    written = PartitionWrite(task, options)
+    with written.aborting_on_failure():
+        failpoint("task-started")
+        if tail.action(task.batch_id, task.partition) is Action.WRITE:
+            written.write(batches)
+        else:
+            written.skip(batches)
+        failpoint("written")
+        result = prepare(
+            task.partition,
+            written.digest,
+            written.producer,
+            Deadline.after_ms(options.api_timeout_ms),
+        )
+        failpoint("prepared")
+    return result
+
+
+class PartitionWrite:
+    """The rows of one task: their digest and, where they are sent, their open transaction."""
+
+    def __init__(self, task: Task, options: SinkOptions) -> None:
+        self.digest = RowDigest()
+        self.producer: TransactionalProducer | None = None
+        self._task = task
+        self._options = options
+        self._partition_counts: dict[str, int] = {}
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Send every row."""
+        for rows in self._read(batches):
+            producer = self._ready(rows.topic)
+            self._check_partitions(rows)
+            producer.send(rows)
+
+    def skip(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Read every row and send none: they are visible already."""
+        for _ in self._read(batches):
+            pass
+
+    @contextmanager
+    def aborting_on_failure(self) -> Iterator[None]:
+        """End the transaction where anything fails, so that it blocks no reader."""
+        try:
+            yield
+        except BaseException:
+            if self.producer is not None:
+                self.producer.abort(self._deadline())
+            raise
+
+    def _read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+        options = self._options
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            for rows in to_rows(batch, options.topic, include_headers=options.include_headers):
+                self.digest.update(rows)
+                yield rows
+
+    def _ready(self, topic: str) -> TransactionalProducer:
+        """The producer, after a look that the topic is there; the first look also connects it."""
+        producer = self.producer or self._producer()
+        deadline = self._deadline()
+        if topic not in self._partition_counts:
+            self._partition_counts[topic] = producer.partition_count(topic, deadline)
+        if self.producer is None:
+            producer.begin(deadline)
+            self.producer = producer
+            failpoint("begun")
+        return producer
+
+    def _check_partitions(self, rows: Rows) -> None:
+        """Raise before a row is queued for a partition that is not there."""
+        count = self._partition_counts[rows.topic]
+        for partition in rows.partitions or ():
+            if partition is not None and not 0 <= partition < count:
+                raise OptionError(
+                    f"column 'partition' holds {partition}, and topic '{rows.topic}' has"
+                    f" partitions 0 to {count - 1}. Correct the column, or leave it null"
+                )
+
+    def _producer(self) -> TransactionalProducer:
+        transactional_id = TransactionalId(
+            prefix=self._options.transactional_id_prefix,
+            query_id=self._task.query_id,
+            partition=self._task.partition,
+        )
+        return TransactionalProducer(
+            self._options.client,
+            str(transactional_id),
+            timeout_ms=self._options.transaction_timeout_ms,
+            send_timeout_ms=self._options.api_timeout_ms,
+        )
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after_ms(self._options.api_timeout_ms)

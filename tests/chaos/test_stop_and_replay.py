@@ -1,0 +1,54 @@
+"""A query that is stopped leaves nothing open; a batch that runs again adds nothing."""
+
+import pytest
+
+from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
+
+
+def test_stop_in_the_middle_of_a_batch_leaves_no_transaction_open(scenario):
+    scenario.add_files(2)
+    with scenario.driver(stop_after=6) as driver:
+        driver.arm("written")
+        driver.wait_for("written")
+        driver.wait()
+    assert not open_partitions(scenario.bootstrap_servers, scenario.topic)
+    with scenario.driver() as driver:
+        driver.finish()
+    scenario.check()
+
+
+def test_failed_batch_leaves_no_transaction_open(scenario):
+    scenario.add_files(1)
+    failing = ["if(value = '77', raise_error('broken row'), value) AS value"]
+    with scenario.driver(select=failing) as driver:
+        assert "broken row" in driver.fail()
+    assert_exactly_once(scenario.bootstrap_servers, scenario.topic, [])
+    with scenario.driver() as driver:
+        driver.finish()
+    scenario.check()
+
+
+@pytest.mark.parametrize("how_many", [1, 2])
+def test_batches_that_run_again_after_their_commit_was_deleted_add_nothing(scenario, how_many):
+    scenario.add_files(3)
+    with scenario.driver() as driver:
+        driver.finish()
+    assert scenario.batches() == [0, 1, 2]
+    scenario.forget_commits_from(3 - how_many)
+    with scenario.driver() as driver:
+        driver.finish()
+    assert scenario.batches() == [0, 1, 2]
+    scenario.check()
+
+
+def test_edited_checkpoint_that_would_change_a_batch_stops_the_query(scenario):
+    """Batch 1 is forgotten altogether, and more input came: its range is another one now."""
+    scenario.add_files(2)
+    with scenario.driver() as driver:
+        driver.finish()
+    seen = committed_values(scenario.bootstrap_servers, scenario.topic)
+    scenario.forget_commits_from(0)
+    scenario.add_files(1)
+    with scenario.driver(files_per_batch=3) as driver:
+        assert "NonDeterministicReplayError" in driver.fail()
+    assert committed_values(scenario.bootstrap_servers, scenario.topic) == seen

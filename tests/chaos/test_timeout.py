@@ -1,0 +1,90 @@
+"""A transaction that times out means that its batch runs again, never that rows are lost."""
+
+import time
+
+import pytest
+
+from tests.chaos.oracle import committed_values, open_partitions
+from tests.chaos.transactions import end_open_transactions
+
+
+@pytest.fixture
+def short(scenario):
+    """Transactions that live for 10 seconds: enough for a batch on a busy machine."""
+    scenario.options["kafka.transaction.timeout.ms"] = "10000"
+    scenario.add_files(2)
+    return scenario
+
+
+def wait_for_time_out(scenario, timeout=30):
+    deadline = time.monotonic() + timeout
+    while open_partitions(scenario.bootstrap_servers, scenario.topic):
+        assert time.monotonic() < deadline, "the coordinator did not time the transactions out"
+        time.sleep(0.2)
+
+
+def test_time_out_before_the_decision_fails_the_batch_and_decides_nothing(short):
+    with short.driver() as driver:
+        driver.arm("prepared")
+        driver.wait_for("prepared")
+        wait_for_time_out(short)
+        driver.go("prepared")
+        assert "TransactionLostError" in driver.fail()
+    assert not committed_values(short.bootstrap_servers, short.topic)
+    with short.driver() as driver:
+        driver.finish()
+    short.check()
+
+
+def test_time_out_between_the_check_and_the_decision_is_found_and_mended(short):
+    with short.driver() as driver:
+        driver.arm("checked")
+        driver.wait_for("checked")
+        wait_for_time_out(short)
+        driver.go("checked")
+        assert "TransactionLostError" in driver.fail()
+    with short.driver() as driver:
+        driver.finish()
+    short.check()
+
+
+def test_time_out_after_the_decision_while_the_job_is_down_is_written_again(short):
+    with short.driver() as driver:
+        driver.arm("decided")
+        driver.wait_for("decided")
+        driver.kill()
+    wait_for_time_out(short)
+    assert not committed_values(short.bootstrap_servers, short.topic)
+    with short.driver() as driver:
+        driver.finish()
+    short.check()
+
+
+def test_torn_batch_gets_only_its_lost_partitions_written(scenario):
+    """Decided; two transactions are committed, two are lost, and the driver is dead."""
+    scenario.add_files(2)
+    with scenario.driver() as driver:
+        driver.arm("decided")
+        driver.wait_for("decided")
+        driver.kill()
+    end_open_transactions(scenario, commit_partitions={0, 2})
+    assert 0 < len(committed_values(scenario.bootstrap_servers, scenario.topic)) < 200
+    with scenario.driver() as driver:
+        driver.finish()
+    scenario.check()
+
+
+def test_torn_batch_with_other_rows_stops_the_query(scenario):
+    """The same, but the query is not deterministic: it must not guess."""
+    scenario.add_files(1)
+    random_value = ["concat(value, '-', cast(rand() as string)) AS value"]
+    with scenario.driver(select=random_value) as driver:
+        driver.arm("decided")
+        driver.wait_for("decided")
+        driver.kill()
+    end_open_transactions(scenario, commit_partitions={0, 2})
+    seen = committed_values(scenario.bootstrap_servers, scenario.topic)
+    with scenario.driver(select=random_value) as driver:
+        assert "NonDeterministicReplayError" in driver.fail()
+    assert committed_values(scenario.bootstrap_servers, scenario.topic) == seen
+    assert not open_partitions(scenario.bootstrap_servers, scenario.topic)

@@ -1,0 +1,23 @@
+"""Python workers killed while they write: Spark runs the task again, Kafka keeps one copy."""
+
+import os
+import signal
+
+
+def test_worker_killed_in_the_middle_of_a_write(scenario):
+    scenario.add_files(2)
+    with scenario.driver() as driver:
+        driver.arm("written")
+        os.kill(driver.wait_for("written"), signal.SIGKILL)
+        driver.finish()
+    scenario.check()
+
+
+def test_task_that_fails_twice_and_then_succeeds(scenario):
+    scenario.add_files(1)
+    with scenario.driver(partitions=1) as driver:
+        for step in ("begun", "prepared"):
+            driver.arm(step)
+            os.kill(driver.wait_for(step), signal.SIGKILL)
+        driver.finish()
+    scenario.check()

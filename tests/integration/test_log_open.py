@@ -1,0 +1,98 @@
+"""Opening the log: created once, never on top of something else, never by an older release."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from spark_eos.errors import ForeignTableError, LogVersionError
+from spark_eos.log import TransactionLog
+from spark_eos.log.record import to_rows, to_table
+from spark_eos.log.table import VERSION_PROPERTY
+from tests.unit.log.builders import QUERY, at, decide, row
+
+SAMPLE = Path(__file__).parents[1] / "data" / "log_v1"
+
+
+def test_stored_sample_of_version_1_is_readable(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE / "table", tmp_path / "log")
+    log = TransactionLog.open(str(tmp_path / "log"))
+    expected = json.loads((SAMPLE / "expected.json").read_text())
+    rows = json.loads(json.dumps(to_rows(to_table(log.current())), default=str))
+    # A later version may add columns; those of version 1 keep their values.
+    known = [{name: row[name] for name in expected["current"][0]} for row in rows]
+    assert known == expected["current"]
+    last = log.last_batch(expected["query_id"])
+    assert last is not None
+    assert (last.batch_id, len(last.pending)) == (expected["last_batch_id"], expected["pending"])
+
+
+def test_new_log_needs_only_the_oldest_protocol_of_delta(tmp_path: Path) -> None:
+    TransactionLog.open(str(tmp_path / "log"))
+    protocol = DeltaTable(tmp_path / "log").protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+    assert protocol.reader_features is None
+
+
+def test_log_is_the_same_by_path_and_by_uri(tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    decide(TransactionLog.open(f"file:{folder}"), [0])
+    for location in (str(folder), f"file://{folder}", f"file:{folder}"):
+        assert TransactionLog.open(location).last_batch_id(QUERY) == 0
+
+
+def test_creators_at_the_same_time_end_with_one_table(tmp_path: Path) -> None:
+    for attempt in range(10):
+        location = str(tmp_path / str(attempt))
+        barrier = Barrier(4)
+
+        def create(where: str = location, start: Barrier = barrier) -> int:
+            start.wait()
+            return TransactionLog.open(where).version
+
+        with ThreadPoolExecutor(4) as pool:
+            versions = [future.result() for future in [pool.submit(create) for _ in range(4)]]
+        assert versions == [0] * 4
+        assert DeltaTable(location).version() == 0
+
+
+def test_foreign_table_is_refused(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"colour": ["red"]}))
+    with pytest.raises(ForeignTableError, match=r"colour.*option transactionLog") as caught:
+        TransactionLog.open(str(tmp_path))
+    assert str(tmp_path) in str(caught.value)
+    assert DeltaTable(tmp_path).version() == 0
+
+
+def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ForeignTableError, match=r"notes\.txt.*option transactionLog"):
+        TransactionLog.open(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_table_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    location = str(tmp_path / "log")
+    TransactionLog.open(location)
+    DeltaTable(location).alter.set_table_properties(
+        {VERSION_PROPERTY: "2"}, raise_if_not_exists=False
+    )
+    with pytest.raises(LogVersionError, match=r"version 2.*Upgrade spark-eos"):
+        TransactionLog.open(location)
+
+
+def test_rows_of_a_newer_release_are_refused_without_reading_them(tmp_path: Path) -> None:
+    location = str(tmp_path / "log")
+    decide(TransactionLog.open(location), [0, 1])
+    newer = to_table([replace(row(7, at(1)), version=2)])
+    write_deltalake(location, newer, mode="append")
+    for file in tmp_path.glob("log/*.parquet"):
+        file.write_bytes(b"unreadable")
+    with pytest.raises(LogVersionError, match=r"version 2.*Upgrade spark-eos"):
+        TransactionLog.open(location)

@@ -1,0 +1,137 @@
+"""Options into client settings: names, refusals, and no secret anywhere."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+
+import pytest
+
+from spark_eos.errors import OptionError
+from spark_eos.kafka.client_config import (
+    JAVA_NAMES,
+    ClientConfig,
+    check_librdkafka,
+    is_secret,
+)
+
+SERVERS = {"bootstrap.servers": "a:9092,b:9092"}
+SECRETS = [
+    "sasl.password",
+    "ssl.key.password",
+    "ssl.keystore.password",
+    "ssl.key.pem",
+    "ssl.certificate.pem",
+    "ssl.ca.pem",
+    "sasl.jaas.config",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.assertion.private.key.pem",
+    "some.token",
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secret_is_in_no_text(name: str) -> None:
+    config = ClientConfig(pairs=(("bootstrap.servers", "a:1"), (name, "hunter2")))
+    assert is_secret(name)
+    for text in (repr(config), str(config), f"{config}", f"{[config]}"):
+        assert "hunter2" not in text
+        assert "a:1" in text
+    assert config.redact("login as x with hunter2 failed") == "login as x with *** failed"
+    assert config.librdkafka()[name] == "hunter2"
+
+
+@pytest.mark.parametrize("name", ["bootstrap.servers", "sasl.username", "ssl.ca.location"])
+def test_what_is_no_secret_is_shown(name: str) -> None:
+    assert not is_secret(name)
+
+
+def test_value_is_hashable_equal_and_travels() -> None:
+    one = ClientConfig.from_options({**SERVERS, "linger.ms": "5", "acks": "all"})
+    two = ClientConfig.from_options({"acks": "all", "linger.ms": "5", **SERVERS})
+    assert {one: 1}[two] == 1
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one.bootstrap_servers == "a:9092,b:9092"
+    assert one.get("linger.ms") == "5"
+    assert one.get("nothing") is None
+
+
+def test_overrides_win() -> None:
+    config = ClientConfig.from_options({**SERVERS, "acks": "1"})
+    assert config.librdkafka(acks="all") == {**SERVERS, "acks": "all"}
+
+
+@pytest.mark.parametrize("name", sorted(JAVA_NAMES))
+def test_java_name_is_refused_with_a_hint_and_librdkafka_has_no_such_name(name: str) -> None:
+    with pytest.raises(OptionError, match=f"kafka.{name} ") as caught:
+        ClientConfig.from_options({**SERVERS, name: "hunter2"})
+    assert JAVA_NAMES[name] in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(OptionError, match=name.replace("sasl.jaas.config", "JAAS")):
+        check_librdkafka(ClientConfig(pairs=(*SERVERS.items(), (name, "hunter2"))))
+
+
+@pytest.mark.parametrize(
+    "servers", ["", "  ", "a:b", "a:0", "a:70000", "a b:1", "a:1,", "http://a:1/x", "a:1:2"]
+)
+def test_servers_must_be_addresses(servers: str) -> None:
+    with pytest.raises(OptionError, match=r"kafka\.bootstrap\.servers"):
+        ClientConfig.from_options({"bootstrap.servers": servers})
+
+
+@pytest.mark.parametrize(
+    "servers", ["a", "a:1, b:2", "[::1]:9092", "PLAINTEXT://a:1", "10.0.0.1:1"]
+)
+def test_usual_addresses_are_taken(servers: str) -> None:
+    assert ClientConfig.from_options({"bootstrap.servers": servers}).bootstrap_servers == servers
+
+
+def test_missing_servers_are_named() -> None:
+    with pytest.raises(OptionError, match=r"kafka\.bootstrap\.servers is missing"):
+        ClientConfig.from_options({"acks": "all"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("no.such.name", "1", r"kafka\.no\.such\.name: No such configuration property"),
+        ("linger.ms", "abc", r"kafka\.linger\.ms: Invalid value"),
+        ("security.protocol", "bogus", r"kafka\.security\.protocol: Invalid value"),
+        ("enable.idempotence", "maybe", r"kafka\.enable\.idempotence: Expected bool"),
+    ],
+)
+def test_what_librdkafka_refuses_is_named(name: str, value: str, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        check_librdkafka(ClientConfig.from_options({**SERVERS, name: value}))
+
+
+def test_reason_of_librdkafka_is_without_secrets() -> None:
+    config = ClientConfig.from_options(
+        {**SERVERS, "sasl.password": "bogus", "security.protocol": "bogus"}
+    )
+    with pytest.raises(OptionError) as caught:
+        check_librdkafka(config)
+    assert "bogus" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_check_is_quick_and_leaves_no_thread_behind() -> None:
+    config = ClientConfig.from_options(SERVERS)
+    check_librdkafka(config)
+    threads, started = native_threads(), time.monotonic()
+    for _ in range(20):
+        check_librdkafka(config)
+    assert time.monotonic() - started < 2
+    assert native_threads() == threads
+
+
+def native_threads() -> int:
+    """Of the process, also those that Python did not start."""
+    import os
+
+    folder = "/proc/self/task"
+    return len(os.listdir(folder)) if os.path.isdir(folder) else threading.active_count()

@@ -1,0 +1,165 @@
+"""Asking again: what is repeated, what is not, where it goes, and when it ends."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
+from spark_eos.kafka import follow
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.failure import Failure
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.outcome import ErrorCode, Outcome
+from spark_eos.protocol.transaction import ProducerIdentity
+
+E = ErrorCode
+IDENTITY = ProducerIdentity(transactional_id="t", producer_id=7, producer_epoch=3)
+
+
+class FakeWire:
+    """Answers from a script; the coordinator of every id is the node of the round."""
+
+    def __init__(self, answers: Sequence[int | Failure], nodes: Sequence[int] = (1,)) -> None:
+        self.answers = list(answers)
+        self.nodes = list(nodes)
+        self.sent: list[tuple[int | None, str]] = []
+
+    def send_all(self, requests: Sequence[tuple[int | None, Any]], _: Deadline) -> list[Any]:
+        return [self._one(node, request) for node, request in requests]
+
+    def _one(self, node: int | None, request: Any) -> Any:
+        name = type(request).__name__
+        self.sent.append((node, name))
+        if name == "FindCoordinatorRequest":
+            found = self.nodes.pop(0) if len(self.nodes) > 1 else self.nodes[0]
+            parts = [
+                types.SimpleNamespace(key=key, node_id=found, error_code=0)
+                for key in request.coordinator_keys
+            ]
+            return types.SimpleNamespace(coordinators=parts)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Failure):
+            return answer
+        if name == "DescribeTransactionsRequest":
+            states = [
+                types.SimpleNamespace(transactional_id=key, error_code=answer)
+                for key in request.transactional_ids
+            ]
+            return types.SimpleNamespace(transaction_states=states)
+        return types.SimpleNamespace(error_code=answer, producer_id=9, producer_epoch=1)
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeWire], CoordinatorClient]:
+    monkeypatch.setattr(follow, "FIRST_PAUSE_S", 0.0001)
+    monkeypatch.setattr(follow, "LAST_PAUSE_S", 0.0002)
+
+    def connect(wire: FakeWire) -> CoordinatorClient:
+        client = CoordinatorClient(ClientConfig.from_options({"bootstrap.servers": "a:1"}))
+        client._followed._wire = wire  # type: ignore[assignment]
+        return client
+
+    return connect
+
+
+def end(client: CoordinatorClient, ms: float = 5_000) -> tuple[Outcome, int]:
+    answers = client.end([IDENTITY], committed=True, deadline=Deadline.after_ms(ms))
+    return answers["t"].outcome, answers["t"].code
+
+
+LOST = Failure(code=E.NETWORK_EXCEPTION, text="lost")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [E.CONCURRENT_TRANSACTIONS, E.COORDINATOR_LOAD_IN_PROGRESS, E.UNKNOWN_SERVER_ERROR, 999],
+)
+def test_busy_coordinator_is_asked_again(connected: Any, first: int) -> None:
+    wire = FakeWire([first, first, 0])
+    assert end(connected(wire)) == (Outcome.DONE, 0)
+    names = [name for _, name in wire.sent]
+    assert names == ["FindCoordinatorRequest", *["EndTxnRequest"] * 3]
+
+
+@pytest.mark.parametrize("first", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, LOST])
+def test_coordinator_that_moved_is_followed(connected: Any, first: int | Failure) -> None:
+    wire = FakeWire([first, 0], nodes=[1, 2])
+    assert end(connected(wire)) == (Outcome.DONE, 0)
+    assert wire.sent == [
+        (None, "FindCoordinatorRequest"),
+        (1, "EndTxnRequest"),
+        (None, "FindCoordinatorRequest"),
+        (2, "EndTxnRequest"),
+    ]
+
+
+@pytest.mark.parametrize("code", [E.INVALID_TXN_STATE, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH])
+def test_refusal_is_not_repeated(connected: Any, code: int) -> None:
+    wire = FakeWire([code])
+    assert end(connected(wire)) == (Outcome.REFUSED, code)
+    assert len(wire.sent) == 2
+
+
+def test_unknown_at_the_deadline_is_a_value(connected: Any) -> None:
+    assert end(connected(FakeWire([E.CONCURRENT_TRANSACTIONS])), ms=20) == (
+        Outcome.UNKNOWN,
+        E.CONCURRENT_TRANSACTIONS,
+    )
+    assert end(connected(FakeWire([LOST])), ms=20) == (Outcome.UNKNOWN, E.NETWORK_EXCEPTION)
+    assert end(connected(FakeWire([LOST])), ms=0)[0] is Outcome.UNKNOWN
+
+
+def test_no_pause_after_the_last_answer(connected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow.Pauses, "wait", lambda _: pytest.fail("nothing was left to ask"))
+    assert end(connected(FakeWire([0]))) == (Outcome.DONE, 0)
+
+
+def test_refused_login_is_not_repeated(connected: Any) -> None:
+    refused = Failure(code=E.NETWORK_EXCEPTION, text="wrong password", login_refused=True)
+    wire = FakeWire([refused])
+    client = connected(wire)
+    assert end(client)[0] is Outcome.UNKNOWN
+    with pytest.raises(OptionError, match=r"refused the login.*wrong password"):
+        client.describe(["t"], Deadline.after_ms(5_000))
+    assert [name for _, name in wire.sent].count("EndTxnRequest") == 1
+
+
+def test_missing_acl_is_named(connected: Any) -> None:
+    client = connected(FakeWire([E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]))
+    deadline = Deadline.after_ms(5_000)
+    with pytest.raises(OptionError, match=r"DESCRIBE.*TransactionalId 'my-id'"):
+        client.describe(["my-id"], deadline)
+    with pytest.raises(OptionError, match=r"WRITE.*TransactionalId 'my-id'"):
+        client.fence(["my-id"], timeout_ms=1, deadline=deadline)
+    assert end(client) == (Outcome.REFUSED, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+
+def test_fence_that_lost_a_race_says_so(connected: Any) -> None:
+    with pytest.raises(FencedError, match="'t'"):
+        connected(FakeWire([E.PRODUCER_FENCED])).fence(
+            ["t"], timeout_ms=1, deadline=Deadline.after_ms(5_000)
+        )
+
+
+def test_text_at_the_deadline_names_servers_question_ids_and_reason(connected: Any) -> None:
+    client = connected(FakeWire([LOST]))
+    with pytest.raises(
+        BrokerUnreachableError,
+        match=r"a:1 .*DescribeTransactions of 'i0', 'i1', 'i2' and 2 more.*lost",
+    ):
+        client.describe([f"i{n}" for n in range(5)], Deadline.after_ms(20))
+
+
+def test_ids_of_one_coordinator_are_described_together(connected: Any) -> None:
+    wire = FakeWire([E.TRANSACTIONAL_ID_NOT_FOUND])
+    keys = [f"i{n}" for n in range(50)]
+    assert connected(wire).describe(keys, Deadline.after_ms(5_000)) == dict.fromkeys(keys)
+    assert [name for _, name in wire.sent] == [
+        "FindCoordinatorRequest",
+        "DescribeTransactionsRequest",
+    ]
