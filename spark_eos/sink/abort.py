@@ -6,11 +6,13 @@ may still have a task running, because Spark calls `abort` before killed tasks h
 is fenced, and watched until Spark must have ended the task.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from spark_eos.errors import SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
@@ -24,6 +26,8 @@ from spark_eos.sink.complete import complete
 from spark_eos.sink.connections import coordinator_client, transaction_log
 from spark_eos.sink.message import TaskMessage, running_batch
 
+_LOG = logging.getLogger(__name__)
+
 # Spark kills a Python worker this long after its task was cancelled: spark.python.task.killTimeout.
 _KILL_TIMEOUT_MS: Final = 2_000
 _WATCH_MS: Final = _KILL_TIMEOUT_MS + 500
@@ -33,7 +37,20 @@ _LOOK_EVERY_S: Final = 0.1
 def abort_batch(
     options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> None:
-    """End whatever is open of a batch that failed. `messages` are those of its ended tasks."""
+    """End whatever is open of a batch that failed. `messages` are those of its ended tasks.
+
+    Does not raise: Spark would show "Writing job failed" instead of the error that the batch failed
+    with. What could not be ended here is ended by the next start or by its time-out.
+    """
+    try:
+        _abort_batch(options, messages, batch_id, sink_partitions)
+    except SparkEosError as error:
+        _LOG.error("batch %d could not be aborted: %s", batch_id, error)
+
+
+def _abort_batch(
+    options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
+) -> None:
     deadline = Deadline.after_ms(options.api_timeout_ms)
     checkpoint = Checkpoint(options.checkpoint_location)
     query_id = checkpoint.query_id()

@@ -1,28 +1,27 @@
 """A scenario: numbered rows in files, a topic, a checkpoint, and drivers that come and go."""
 
-import shutil
+from contextlib import contextmanager
 
 import pytest
 
-from tests.chaos.driver import Driver
+from tests.chaos.driver import Drivers
 from tests.chaos.oracle import assert_exactly_once
 
 ROWS_PER_FILE = 200
 
 
 class Scenario:
-    """What the tests of this folder work on. Ends every driver that it started."""
+    """What the tests of this folder work on."""
 
-    def __init__(self, folder, bootstrap_servers, topic):
-        self.folder = folder
+    def __init__(self, folder, drivers, bootstrap_servers, topic):
         self.topic = topic
         self.bootstrap_servers = bootstrap_servers
         self.checkpoint = folder / "checkpoint"
         self.options = {"kafka.transaction.timeout.ms": "60000", "apiTimeoutMs": "20000"}
         self.rows = []
+        self._drivers = drivers
         self._input = folder / "input"
         self._input.mkdir()
-        self._drivers = []
 
     def add_files(self, count):
         """More input: each file is one micro-batch."""
@@ -32,29 +31,41 @@ class Scenario:
             path.write_text("\n".join(numbers) + "\n")
             self.rows += numbers
 
-    def driver(self, **settings):
-        driver = Driver(
-            self.folder,
-            {
-                "bootstrap_servers": self.bootstrap_servers,
-                "topic": self.topic,
-                "input": str(self._input),
-                "checkpoint": str(self.checkpoint),
-                "options": self.options,
-            }
-            | settings,
-            name=f"driver-{len(self._drivers)}",
-        )
-        self._drivers.append(driver)
-        return driver
+    @contextmanager
+    def driver(self, *arm, **settings):
+        """A driver that runs the query, held at the first of the failpoints `arm` that it meets."""
+        driver = self._drivers.take()
+        try:
+            driver.run(
+                {
+                    "bootstrap_servers": self.bootstrap_servers,
+                    "topic": self.topic,
+                    "input": str(self._input),
+                    "checkpoint": str(self.checkpoint),
+                    "options": self.options,
+                    "select": ["value"],
+                    "partitions": 4,
+                    "files_per_batch": 1,
+                    "stop_when": None,
+                    "arm": arm,
+                }
+                | settings
+            )
+            yield driver
+        finally:
+            self._drivers.give_back(driver)
+
+    def run(self, **settings):
+        """A driver that runs the query to its good end."""
+        with self.driver(**settings) as driver:
+            driver.finish()
 
     def forget_commits_from(self, batch_id):
         """As an operator who edits the checkpoint by hand so that Spark runs a batch again."""
         for name, first in (("commits", batch_id), ("offsets", batch_id + 1)):
             for path in (self.checkpoint / name).iterdir():
-                if path.name.lstrip(".").removesuffix(".crc").isdigit() and (
-                    int(path.name.lstrip(".").removesuffix(".crc")) >= first
-                ):
+                number = path.name.lstrip(".").removesuffix(".crc")
+                if number.isdigit() and int(number) >= first:
                     path.unlink()
 
     def batches(self):
@@ -68,14 +79,14 @@ class Scenario:
     def check(self, settle_s=0.0):
         assert_exactly_once(self.bootstrap_servers, self.topic, self.rows, settle_s)
 
-    def close(self):
-        for driver in self._drivers:
-            driver.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+
+@pytest.fixture(scope="session")
+def drivers(tmp_path_factory):
+    found = Drivers(tmp_path_factory.mktemp("drivers"))
+    yield found
+    found.close()
 
 
 @pytest.fixture
-def scenario(tmp_path, kafka, topic):
-    found = Scenario(tmp_path, kafka.bootstrap_servers, topic(3))
-    yield found
-    found.close()
+def scenario(tmp_path, drivers, kafka, topic):
+    return Scenario(tmp_path, drivers, kafka.bootstrap_servers, topic(3))

@@ -1,4 +1,7 @@
-"""A Spark driver as a process of its own, that can be killed, frozen and held at a failpoint."""
+"""A Spark driver as a process of its own, that can be killed, frozen and held at a failpoint.
+
+To start one takes ten seconds and more, so a driver that survived its test is used by the next.
+"""
 
 import json
 import os
@@ -6,145 +9,138 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
+
+from tests.chaos.process import children, descendants, kill
 
 QUERY = Path(__file__).with_name("query.py")
 
 
 class Driver:
-    """One run of `query.py`. Whatever happens, `close` ends every process it started."""
+    """A process that runs one query at a time."""
 
-    def __init__(self, folder, settings, name="driver"):
-        self.failpoints = folder / "failpoints"
-        self.failpoints.mkdir(parents=True, exist_ok=True)
-        self._settings = settings
-        self._output = folder / f"{name}.log"
+    def __init__(self, folder):
+        self.failpoints = folder / f"driver-{uuid.uuid4().hex[:6]}"
+        self.failpoints.mkdir(parents=True)
+        self._log = self.failpoints.with_suffix(".log")
+        self._result = None
         self._seen = set()
-        self._process = None
-
-    def start(self):
         environment = os.environ | {
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_EOS_FAILPOINTS": str(self.failpoints),
         }
-        with self._output.open("ab") as output:
+        with self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, str(QUERY), json.dumps(self._settings)],
+                [sys.executable, str(QUERY)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
                 env=environment,
                 start_new_session=True,
             )
-        return self
 
     @property
-    def output(self):
-        return self._output.read_text(errors="replace")
+    def is_idle(self):
+        return self._process.poll() is None and (self._result is None or self._result.exists())
+
+    def run(self, settings):
+        """Start a query; the failpoints of the query before are forgotten."""
+        for path in self.failpoints.iterdir():
+            path.unlink()
+        self._result = self.failpoints.parent / f"result-{uuid.uuid4().hex}.json"
+        if settings["stop_when"] is not None:
+            settings["stop_when"] = str(self.failpoints / f"{settings['stop_when']}.reached")
+        for name in settings.pop("arm"):
+            self.arm(name)
+        line = json.dumps(settings | {"result": str(self._result)})
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
 
     def arm(self, name):
         for suffix in ("go", "reached"):
             (self.failpoints / f"{name}.{suffix}").unlink(missing_ok=True)
         (self.failpoints / f"{name}.armed").touch()
 
-    def wait_for(self, name, timeout=60):
+    def wait_for(self, name, timeout=90):
         """Wait until a process is held at the failpoint; returns its process id."""
         reached = self.failpoints / f"{name}.reached"
-        deadline = time.monotonic() + timeout
-        while not reached.exists():
-            assert self._process.poll() is None, f"ended before '{name}':\n{self.output[-4000:]}"
-            assert time.monotonic() < deadline, f"'{name}' not reached:\n{self.output[-4000:]}"
-            time.sleep(0.02)
-        self.remember()
+        self._wait(reached.exists, timeout, f"'{name}' was not reached")
         return int(reached.read_text())
 
     def go(self, name):
         (self.failpoints / f"{name}.go").touch()
 
-    def wait(self, timeout=120):
-        """Wait for the end; returns the exit status."""
-        deadline = time.monotonic() + timeout
-        while self._process.poll() is None:
-            self.remember()
-            if time.monotonic() > deadline:
-                raise AssertionError(f"did not end within {timeout} s:\n{self.output[-6000:]}")
-            time.sleep(0.05)
-        return self._process.returncode
-
     def finish(self, timeout=120):
-        """Wait for a good end."""
-        status = self.wait(timeout)
-        self.close()
-        assert status == 0, self.output[-6000:]
+        """Wait for a good end of the query."""
+        outcome = self._outcome(timeout)
+        assert outcome["ok"], outcome["text"][:6000]
 
-    def fail(self, timeout=120):
-        """Wait for a bad end; returns what was printed."""
-        status = self.wait(timeout)
-        self.close()
-        assert status != 0, "ended well, and should not have"
-        return self.output
-
-    @property
-    def pids(self):
-        """The program and the JVM: what an operator calls the driver."""
-        own = self._process.pid
-        return [own, *(pid for pid, name in _children(own).items() if name == "java")]
+    def fail(self, expected="", timeout=120):
+        """Wait for a bad end of the query, with this error."""
+        outcome = self._outcome(timeout)
+        assert not outcome["ok"], "ended well, and should not have"
+        assert expected in outcome["text"], outcome["text"][:6000]
 
     def signal(self, number):
-        for pid in self.pids:
+        """To the program and its JVM: what an operator calls the driver."""
+        own = self._process.pid
+        for pid in [own, *(pid for pid, name in children(own).items() if name == "java")]:
             os.kill(pid, number)
 
     def kill(self):
         """SIGKILL of the driver alone. Its Python workers find out by themselves."""
-        self.remember()
+        self._seen |= descendants(self._process.pid)
         self.signal(signal.SIGKILL)
         self._process.wait(10)
 
-    def remember(self):
-        self._seen |= _descendants(self._process.pid)
-
     def close(self):
-        if self._process is None:
-            return
-        with suppress(ProcessLookupError, FileNotFoundError):
-            self.remember()
-        for pid, started in self._seen:
-            if _start_time(pid) == started:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        """End every process that was ever seen below this driver."""
+        self._seen |= descendants(self._process.pid)
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait(10)
-        self._process.stdin.close()
+        kill(self._seen)
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
 
-    def __enter__(self):
-        return self.start()
+    def _outcome(self, timeout):
+        self._wait(self._result.exists, timeout, "the query did not end")
+        return json.loads(self._result.read_text())
 
-    def __exit__(self, *exc):
-        self.close()
-
-
-def _start_time(pid):
-    """Tells a process from a later one with the same id."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
-def _children(pid):
-    found = {}
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            for child in task.read_text().split():
-                with suppress(FileNotFoundError, ProcessLookupError):
-                    found[int(child)] = Path(f"/proc/{child}/comm").read_text().strip()
-    return found
+    def _wait(self, condition, timeout, what):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            tail = self._log.read_text(errors="replace")[-4000:]
+            assert self._process.poll() is None, f"{what}: the driver ended\n{tail}"
+            assert time.monotonic() < deadline, f"{what} within {timeout} s\n{tail}"
+            if self._result is not None and self._result.exists() and not condition():
+                raise AssertionError(f"{what}: {self._result.read_text()[:6000]}")
+            time.sleep(0.02)
 
 
-def _descendants(pid):
-    found = set()
-    for child in _children(pid):
-        found |= {(child, _start_time(child))} | _descendants(child)
-    return found
+class Drivers:
+    """Those that live, for the tests of one run."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._all = []
+        self._idle = []
+
+    def take(self):
+        driver = self._idle.pop() if self._idle else Driver(self._folder)
+        if driver not in self._all:
+            self._all.append(driver)
+        return driver
+
+    def give_back(self, driver):
+        """To the next test, if it is in good order; a test that failed may leave it busy."""
+        if driver.is_idle:
+            self._idle.append(driver)
+        else:
+            driver.close()
+
+    def close(self):
+        for driver in self._all:
+            driver.close()

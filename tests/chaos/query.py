@@ -1,60 +1,82 @@
-"""The query under test, as a program of its own: numbered rows from files to Kafka.
+"""The queries under test, in a process of their own: numbered rows from files to Kafka.
 
-Run by `driver.py` with one JSON argument. Reads every file of a folder, a few at a time, and ends
-when all are read, so that what must be in the topic is known: each number once.
+Run by `driver.py`, which writes one JSON line a query to standard input and reads the outcome
+from a file. A query reads every file of a folder, a few at a time, and ends when all are read, so
+that what must be in the topic is known: each number once.
 """
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "600m",
+    # Half of a start is the compiler at work.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "4",
+}
 
-def end_with_the_test():
-    """The test holds the other end of standard input: when it is gone, so is this driver."""
-    sys.stdin.read()
-    os.killpg(os.getpgid(0), signal.SIGKILL)
 
-
-def main(settings):
-    builder = SparkSession.builder.master(settings.get("master", "local[2,4]"))
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "600m",
-        "spark.sql.shuffle.partitions": "4",
-        **settings.get("conf", {}),
-    }.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+def run(spark, settings):
     rows = (
         spark.readStream.schema("value string")
-        .option("maxFilesPerTrigger", settings.get("files_per_batch", 1))
+        .option("maxFilesPerTrigger", settings["files_per_batch"])
         .text(settings["input"])
-        .selectExpr("value AS key", *settings.get("select", ["value"]))
-        .repartition(settings.get("partitions", 4), "key")
+        .selectExpr("value AS key", *settings["select"])
+        .repartition(settings["partitions"], "key")
     )
     query = (
         rows.writeStream.format("txnkafka")
         .option("kafka.bootstrap.servers", settings["bootstrap_servers"])
         .option("topic", settings["topic"])
         .option("checkpointLocation", settings["checkpoint"])
-        .options(**settings.get("options", {}))
-        .trigger(**settings.get("trigger", {"availableNow": True}))
+        .options(**settings["options"])
+        .trigger(availableNow=True)
         .start()
     )
-    if "stop_after" in settings:
-        time.sleep(settings["stop_after"])
+    if settings["stop_when"] is not None:
+        while not Path(settings["stop_when"]).exists():
+            time.sleep(0.02)
         query.stop()
     query.awaitTermination()
 
 
+def listen(lines):
+    """Hand over what the test writes; when the test is gone, this driver goes too."""
+    for line in sys.stdin:
+        lines.put(line)
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def answer(spark, settings):
+    try:
+        run(spark, settings)
+        outcome = {"ok": True, "text": ""}
+    except Exception as error:
+        outcome = {"ok": False, "text": str(error)}
+    result = Path(settings["result"])
+    result.with_suffix(".part").write_text(json.dumps(outcome))
+    result.with_suffix(".part").rename(result)
+
+
 if __name__ == "__main__":
-    threading.Thread(target=end_with_the_test, daemon=True).start()
-    main(json.loads(sys.argv[1]))
+    builder = SparkSession.builder.master("local[2,4]")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    lines = queue.SimpleQueue()
+    threading.Thread(target=listen, args=(lines,), daemon=True).start()
+    while True:
+        answer(session, json.loads(lines.get()))

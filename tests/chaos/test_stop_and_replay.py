@@ -5,15 +5,13 @@ import pytest
 from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
 
 
-def test_stop_in_the_middle_of_a_batch_leaves_no_transaction_open(scenario):
+@pytest.mark.parametrize("step", ["begun", "written", "prepared"])
+def test_stop_in_the_middle_of_a_batch_leaves_no_transaction_open(scenario, step):
     scenario.add_files(2)
-    with scenario.driver(stop_after=6) as driver:
-        driver.arm("written")
-        driver.wait_for("written")
-        driver.wait()
-    assert not open_partitions(scenario.bootstrap_servers, scenario.topic)
-    with scenario.driver() as driver:
+    with scenario.driver(step, stop_when=step) as driver:
         driver.finish()
+    assert not open_partitions(scenario.bootstrap_servers, scenario.topic)
+    scenario.run()
     scenario.check()
 
 
@@ -21,22 +19,19 @@ def test_failed_batch_leaves_no_transaction_open(scenario):
     scenario.add_files(1)
     failing = ["if(value = '77', raise_error('broken row'), value) AS value"]
     with scenario.driver(select=failing) as driver:
-        assert "broken row" in driver.fail()
+        driver.fail("broken row")
     assert_exactly_once(scenario.bootstrap_servers, scenario.topic, [])
-    with scenario.driver() as driver:
-        driver.finish()
+    scenario.run()
     scenario.check()
 
 
 @pytest.mark.parametrize("how_many", [1, 2])
 def test_batches_that_run_again_after_their_commit_was_deleted_add_nothing(scenario, how_many):
     scenario.add_files(3)
-    with scenario.driver() as driver:
-        driver.finish()
+    scenario.run()
     assert scenario.batches() == [0, 1, 2]
     scenario.forget_commits_from(3 - how_many)
-    with scenario.driver() as driver:
-        driver.finish()
+    scenario.run()
     assert scenario.batches() == [0, 1, 2]
     scenario.check()
 
@@ -44,11 +39,10 @@ def test_batches_that_run_again_after_their_commit_was_deleted_add_nothing(scena
 def test_edited_checkpoint_that_would_change_a_batch_stops_the_query(scenario):
     """Batch 1 is forgotten altogether, and more input came: its range is another one now."""
     scenario.add_files(2)
-    with scenario.driver() as driver:
-        driver.finish()
+    scenario.run()
     seen = committed_values(scenario.bootstrap_servers, scenario.topic)
     scenario.forget_commits_from(0)
     scenario.add_files(1)
     with scenario.driver(files_per_batch=3) as driver:
-        assert "NonDeterministicReplayError" in driver.fail()
+        driver.fail("NonDeterministicReplayError")
     assert committed_values(scenario.bootstrap_servers, scenario.topic) == seen

@@ -6,39 +6,40 @@ import signal
 import pytest
 
 
-@pytest.mark.parametrize("step", ["prepared", "checked", "decided"])
+def freeze(driver, step):
+    worker = driver.wait_for(step)
+    driver.signal(signal.SIGSTOP)
+    os.kill(worker, signal.SIGSTOP)
+    return worker
+
+
+def wake(driver, step, worker):
+    driver.go(step)
+    os.kill(worker, signal.SIGCONT)
+    driver.signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("step", ["planned", "prepared", "checked", "decided"])
 def test_frozen_driver_that_wakes_up_late_is_fenced(scenario, step):
     scenario.add_files(3)
-    old = scenario.driver().start()
-    old.arm(step)
-    worker = old.wait_for(step)
-    old.signal(signal.SIGSTOP)
-    os.kill(worker, signal.SIGSTOP)
-    with scenario.driver() as new:
-        new.finish()
-    scenario.check()
-    os.kill(worker, signal.SIGCONT)
-    old.go(step)
-    old.signal(signal.SIGCONT)
-    old.fail()
+    with scenario.driver(step) as old:
+        worker = freeze(old, step)
+        scenario.run()
+        scenario.check()
+        wake(old, step, worker)
+        old.fail()
     scenario.check()
 
 
 def test_new_driver_goes_on_after_the_old_one_wakes_up_in_the_middle(scenario):
-    """The old one holds an undecided batch while the new one is between two batches."""
+    """The old one holds an undecided batch while the new one is at its next."""
     scenario.add_files(3)
-    old = scenario.driver().start()
-    old.arm("checked")
-    worker = old.wait_for("checked")
-    old.signal(signal.SIGSTOP)
-    os.kill(worker, signal.SIGSTOP)
-    new = scenario.driver().start()
-    new.arm("completed")
-    new.wait_for("completed")
-    os.kill(worker, signal.SIGCONT)
-    old.go("checked")
-    old.signal(signal.SIGCONT)
-    assert "FencedError" in old.fail()
-    new.go("completed")
-    new.finish()
+    with scenario.driver("checked") as old:
+        worker = freeze(old, "checked")
+        with scenario.driver("completed") as new:
+            new.wait_for("completed")
+            wake(old, "checked", worker)
+            old.fail("FencedError")
+            new.go("completed")
+            new.finish()
     scenario.check()

@@ -6,8 +6,7 @@ import signal
 
 def test_worker_killed_in_the_middle_of_a_write(scenario):
     scenario.add_files(2)
-    with scenario.driver() as driver:
-        driver.arm("written")
+    with scenario.driver("written") as driver:
         os.kill(driver.wait_for("written"), signal.SIGKILL)
         driver.finish()
     scenario.check()
@@ -15,9 +14,8 @@ def test_worker_killed_in_the_middle_of_a_write(scenario):
 
 def test_task_that_fails_twice_and_then_succeeds(scenario):
     scenario.add_files(1)
-    with scenario.driver(partitions=1) as driver:
+    with scenario.driver("begun", "prepared", partitions=1) as driver:
         for step in ("begun", "prepared"):
-            driver.arm(step)
             os.kill(driver.wait_for(step), signal.SIGKILL)
         driver.finish()
     scenario.check()
