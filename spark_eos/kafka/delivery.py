@@ -1,5 +1,7 @@
 """Task worker. What the broker took: every delivery report of one transaction, added up."""
 
+from collections.abc import Callable
+
 from confluent_kafka import KafkaError, Message
 
 from spark_eos.errors import DeliveryError, OptionError, SparkEosError
@@ -9,29 +11,48 @@ _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 class DeliveryReports:
-    """Counts, offsets and the first failure. Called by librdkafka from `poll` and `flush`."""
+    """Counts, offsets and the first failure, for every record of one transaction."""
 
     def __init__(self, transactional_id: str) -> None:
-        self.delivered = 0
         self.failure: SparkEosError | None = None
         self._transactional_id = transactional_id
-        self._written: dict[tuple[str | None, int | None], list[int]] = {}
+        self._written: dict[str, dict[int, list[int]]] = {}
+        self._callbacks: dict[str, Callable[[KafkaError | None, Message], None]] = {}
 
-    def __call__(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            if self.failure is None and error.code() not in _PURGED:
-                size = len(message.value() or b"") + len(message.key() or b"")
-                self.failure = refusal(error, self._transactional_id, message.topic(), size)
-            return
-        self.delivered += 1
-        offset: int = message.offset()  # type: ignore[assignment]  # a delivered record has one
-        partition = (message.topic(), message.partition())
-        written = self._written.get(partition)
-        if written is None:
-            self._written[partition] = [offset, offset, 1]
-        else:
-            written[1] = offset
-            written[2] += 1
+    def callback(self, topic: str) -> Callable[[KafkaError | None, Message], None]:
+        """What librdkafka calls from `poll` and `flush`, once for each record of `topic`.
+
+        It runs once a row, so it asks the message for nothing that is known without it.
+        """
+        if topic in self._callbacks:
+            return self._callbacks[topic]
+        written = self._written[topic] = {}
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self._fail(error, topic, message)
+                return
+            partition: int = message.partition()  # type: ignore[assignment]
+            offset: int = message.offset()  # type: ignore[assignment]
+            offsets = written.get(partition)
+            if offsets is None:
+                written[partition] = [offset, offset, 1]
+            else:
+                offsets[1] = offset
+                offsets[2] += 1
+
+        self._callbacks[topic] = on_delivery
+        return on_delivery
+
+    @property
+    def delivered(self) -> int:
+        """How many records the broker has taken."""
+        return sum(o[2] for written in self._written.values() for o in written.values())
+
+    def _fail(self, error: KafkaError, topic: str, message: Message) -> None:
+        if self.failure is None and error.code() not in _PURGED:
+            size = len(message.value() or b"") + len(message.key() or b"")
+            self.failure = refusal(error, self._transactional_id, topic, size)
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there was one."""
@@ -43,13 +64,14 @@ class DeliveryReports:
         return tuple(
             sorted(
                 PartitionOffsets(
-                    topic=str(topic),
-                    partition=int(partition or 0),
+                    topic=topic,
+                    partition=partition,
                     first_offset=first,
                     last_offset=last,
                     records=records,
                 )
-                for (topic, partition), (first, last, records) in self._written.items()
+                for topic, written in self._written.items()
+                for partition, (first, last, records) in written.items()
             )
         )
 

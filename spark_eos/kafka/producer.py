@@ -3,8 +3,7 @@
 librdkafka keeps a producer's epoch over its transactions (no bump at each end), so a delayed EndTxn
 could end a *later* transaction of the same producer (KAFKA-17754). A client of its own for each
 attempt makes (producer id, epoch) unique to one transaction, and that transaction can be ended from
-another process by these two numbers. The client is dropped without ending it: that is the driver's
-part.
+another process by these two numbers. The client is dropped without ending it: the driver does.
 """
 
 import json
@@ -70,9 +69,8 @@ class TransactionalProducer:
                 metadata = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s))
             except KafkaException as exception:
                 raise BrokerUnreachableError(
-                    f"no answer from kafka.bootstrap.servers {self._config.bootstrap_servers}"
-                    f" about topic '{topic}': {exception.args[0].str()}. Check the address and the"
-                    " network"
+                    f"no answer about topic '{topic}' from kafka.bootstrap.servers"
+                    f" {self._config.bootstrap_servers}: {exception.args[0].str()}"
                 ) from None
         self._connected = True
         found = metadata.topics[topic]
@@ -99,7 +97,7 @@ class TransactionalProducer:
             self._await_room(len(rows))
             try:
                 first = self._producer.produce_batch(
-                    rows.topic, messages, on_delivery=self._reports
+                    rows.topic, messages, on_delivery=self._reports.callback(rows.topic)
                 )
             except KafkaException as exception:
                 raise self._refusal(exception, rows.topic) from None
@@ -139,10 +137,11 @@ class TransactionalProducer:
 
     def _send_row(self, rows: Rows, row: int) -> None:
         message = rows.message(row)
+        on_delivery = self._reports.callback(rows.topic)
         deadline: Deadline | None = None
         while True:
             try:
-                self._producer.produce(rows.topic, on_delivery=self._reports, **message)
+                self._producer.produce(rows.topic, on_delivery=on_delivery, **message)
             except BufferError:
                 deadline = self._wait(deadline)
             except KafkaException as exception:

@@ -39,7 +39,8 @@ class RowDigest:
     def update(self, rows: Rows) -> None:
         """Add rows of one topic."""
         count = len(rows)
-        columns = (rows.keys, rows.values, rows.partitions, rows.timestamps_ms, rows.headers)
+        others = (rows.partitions, rows.timestamps_ms, rows.headers)
+        columns = (rows.keys, rows.values, *map(_as_bytes, others))
         topic = hash_array(np.array([rows.topic], dtype=object), categorize=False)[0]
         with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is meant
             hashes = np.full(count, topic, dtype=np.uint64)
@@ -54,15 +55,23 @@ class RowDigest:
         return f"{VERSION}:{self.records}:{int(self._sum):016x}"
 
 
-def _hashes(column: Sequence[Any]) -> NDArray[np.uint64]:
+def _hashes(column: Sequence[bytes | None]) -> NDArray[np.uint64]:
     values = np.empty(len(column), dtype=object)
-    values[:] = [v if v is None or isinstance(v, bytes) else repr(v).encode() for v in column]
-    absent = np.fromiter((v is None for v in values), dtype=bool, count=len(column))
-    if absent.any():
-        values[absent] = b""
-    hashes: NDArray[np.uint64] = hash_array(values, categorize=False).astype(np.uint64)
+    values[:] = column
+    if None not in column:
+        hashes: NDArray[np.uint64] = hash_array(values, categorize=False)
+        return hashes
+    absent = np.fromiter((value is None for value in column), dtype=bool, count=len(column))
+    values[absent] = b""
+    hashes = hash_array(values, categorize=False)
     hashes[absent] = _ABSENT
     return hashes
+
+
+def _as_bytes(column: Sequence[Any] | None) -> list[bytes | None] | None:
+    if column is None:
+        return None
+    return [None if value is None else repr(value).encode() for value in column]
 
 
 def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

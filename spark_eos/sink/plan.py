@@ -7,6 +7,7 @@ both are harmless then.
 
 from spark_eos.errors import OptionError
 from spark_eos.failpoints import failpoint
+from spark_eos.kafka.client_config import check_librdkafka
 from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
 from spark_eos.options import SinkOptions
 from spark_eos.protocol.deadline import Deadline
@@ -49,6 +50,7 @@ def plan_batch(options: SinkOptions) -> QueryTail:
 
 
 def _check_cluster(options: SinkOptions, deadline: Deadline) -> None:
+    check_librdkafka(options.client)
     if options.topic is not None:
         partition_counts(options.client, [options.topic], deadline)
     maximum_ms = max_transaction_timeout_ms(options.client, deadline)

@@ -66,6 +66,11 @@ def test_every_column_counts(column):
     assert digest([(b"a", b"b")], **column) != digest([(b"a", b"b")])
 
 
+def test_columns_that_begin_with_null_count():
+    rows = [(b"a", b"b")] * 2
+    assert digest(rows, partitions=[None, 3]) != digest(rows, partitions=[None, 4])
+
+
 def test_digest_is_the_same_in_every_process_and_release():
     rows = [(b"k%d" % i, b"v%d" % i if i % 3 else None) for i in range(100)]
     random.Random(7).shuffle(rows)
