@@ -58,6 +58,7 @@ class SinkOptions:
     topic: str | None
     checkpoint_location: str
     transaction_log: str
+    log_is_shared: bool
     transactional_id_prefix: str
     transaction_timeout_ms: int
     include_headers: bool
@@ -76,6 +77,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         checkpoint_location=checkpoint,
         transaction_log=_text(given, "transactionLog")
         or f"{checkpoint.rstrip('/')}/{DEFAULT_LOG_FOLDER}",
+        log_is_shared="transactionlog" in given,
         transactional_id_prefix=_prefix(given),
         transaction_timeout_ms=_positive(
             given, "kafka.transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from spark_eos.errors import SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
@@ -44,8 +43,8 @@ def abort_batch(
     """
     try:
         _abort_batch(options, messages, batch_id, sink_partitions)
-    except SparkEosError as error:
-        _LOG.error("batch %d could not be aborted: %s", batch_id, error)
+    except Exception:
+        _LOG.exception("batch %d could not be aborted whole", batch_id)
 
 
 def _abort_batch(

@@ -25,9 +25,9 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
     """
     if log.last_batch_id(batch.query_id) != tail.last_batch_id:
         raise FencedError(
-            f"another driver decided batch {log.last_batch_id(batch.query_id)} of query"
+            f"another driver moved the log to batch {log.last_batch_id(batch.query_id)} of query"
             f" {batch.query_id} while this one ran batch {batch.batch_id} after"
-            f" {tail.last_batch_id}. Stop one of the two; this one is stopped"
+            f" {tail.last_batch_id}. Only one may run: this one stops"
         )
     if tail.last_batch_id is None or batch.batch_id > tail.last_batch_id:
         return False

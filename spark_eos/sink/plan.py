@@ -1,14 +1,16 @@
 """Planner worker. Before a batch: check the job against the cluster, then recover (step 1).
 
-The checks of the cluster and the sweep for orphans are done at the first batch that this process
-plans for a query. That may be again in the middle of a run, when Spark has let an idle planner die;
-both are harmless then.
+The cluster is checked at the first batch that this process plans for a query. Orphans are looked
+for then too, and whenever the log has not moved since the batch before: that one was not decided,
+so it failed or was stopped, and may have left something open. Both may happen in the middle of a
+run, and are harmless there.
 """
 
-from spark_eos.errors import OptionError
+from spark_eos.errors import OperatorError, OptionError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.client_config import check_librdkafka
 from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
+from spark_eos.log import TransactionLog
 from spark_eos.options import SinkOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail
@@ -17,7 +19,8 @@ from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
 from spark_eos.sink.connections import coordinator_client, transaction_log
 
-_checked: set[tuple[SinkOptions, str]] = set()
+# The last batch in the log when this process planned the query's batch before.
+_planned_after: dict[tuple[SinkOptions, str], int | None] = {}
 
 
 def plan_batch(options: SinkOptions) -> QueryTail:
@@ -25,28 +28,41 @@ def plan_batch(options: SinkOptions) -> QueryTail:
     deadline = Deadline.after_ms(options.api_timeout_ms)
     checkpoint = Checkpoint(options.checkpoint_location)
     query_id = checkpoint.query_id()
-    first = (options, query_id) not in _checked
-    if first:
+    key = (options, query_id)
+    if key not in _planned_after:
         _check_cluster(options, deadline)
     coordinator = coordinator_client(options.client)
+    log = transaction_log(options.transaction_log, query_id)
     tail = recover(
         query_id,
-        log=transaction_log(options.transaction_log, query_id),
+        log=log,
         checkpoint=checkpoint,
         config=options.client,
         coordinator=coordinator,
         deadline=deadline,
     )
-    if first:
+    if key not in _planned_after or _planned_after[key] == tail.last_batch_id:
+        _check_same_query(options, log, tail)
         abort_orphans(
             query_id,
             coordinator=coordinator,
             timeout_ms=options.transaction_timeout_ms,
             deadline=deadline,
         )
-        _checked.add((options, query_id))
+    _planned_after[key] = tail.last_batch_id
     failpoint("planned")
     return tail
+
+
+def _check_same_query(options: SinkOptions, log: TransactionLog, tail: QueryTail) -> None:
+    """A log inside of the checkpoint belongs to one query: the one that the checkpoint is of."""
+    if options.log_is_shared or tail.last_batch_id is not None or log.version == 0:
+        return
+    raise OperatorError(
+        f"the transaction log in checkpointLocation '{options.checkpoint_location}' holds another"
+        f" query than {tail.query_id}: the checkpoint's file 'metadata' was lost or replaced, and"
+        " the last batch could be written twice. Restore it, or start with a new checkpointLocation"
+    )
 
 
 def _check_cluster(options: SinkOptions, deadline: Deadline) -> None:

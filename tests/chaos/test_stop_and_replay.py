@@ -36,6 +36,18 @@ def test_batches_that_run_again_after_their_commit_was_deleted_add_nothing(scena
     scenario.check()
 
 
+def test_checkpoint_that_lost_its_metadata_stops_the_query(scenario):
+    """Spark gives it a new query id and would run the last batch again, under other ids."""
+    scenario.add_files(2)
+    scenario.run()
+    scenario.forget_commits_from(1)
+    (scenario.checkpoint / "metadata").unlink()
+    (scenario.checkpoint / ".metadata.crc").unlink(missing_ok=True)
+    with scenario.driver() as driver:
+        driver.fail("holds another query")
+    scenario.check()
+
+
 def test_edited_checkpoint_that_would_change_a_batch_stops_the_query(scenario):
     """Batch 1 is forgotten altogether, and more input came: its range is another one now."""
     scenario.add_files(2)
