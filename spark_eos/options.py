@@ -79,11 +79,11 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         or f"{checkpoint.rstrip('/')}/{DEFAULT_LOG_FOLDER}",
         log_is_shared="transactionlog" in given,
         transactional_id_prefix=_prefix(given),
-        transaction_timeout_ms=_positive(
-            given, "kafka.transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS
+        transaction_timeout_ms=_milliseconds(
+            given, "kafka.transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS, least=1000
         ),
         include_headers=_boolean(given, "includeHeaders", default=True),
-        api_timeout_ms=_positive(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS),
+        api_timeout_ms=_milliseconds(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS, least=1),
     )
 
 
@@ -152,7 +152,7 @@ def _required(given: Mapping[str, str], name: str, what: str) -> str:
     return value
 
 
-def _positive(given: Mapping[str, str], name: str, default: int) -> int:
+def _milliseconds(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:
     value = given.get(name.lower())
     if value is None:
         return default
@@ -160,8 +160,8 @@ def _positive(given: Mapping[str, str], name: str, default: int) -> int:
         number = int(value)
     except ValueError:
         number = 0
-    if not 0 < number < 2**31:
-        raise OptionError(f"{name} '{value}': a whole number of milliseconds above 0 is accepted")
+    if not least <= number < 2**31:
+        raise OptionError(f"{name} '{value}': {least} to {2**31 - 1} milliseconds are accepted")
     return number
 
 

@@ -6,7 +6,7 @@ and the next start find it in the log and go on from there.
 
 from collections.abc import Sequence
 
-from spark_eos.errors import TransactionLostError
+from spark_eos.errors import RetriableError, TransactionLostError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.protocol.deadline import Deadline
@@ -26,9 +26,17 @@ def complete(
     found = survey(records, config=config, coordinator=coordinator, deadline=deadline)
     for record in records:
         name = record.identity.transactional_id
-        if found.fates[name] is not Fate.COMMITTED:
+        fate = found.fates[name]
+        if fate is Fate.COMMITTED:
+            continue
+        where = f"batch {record.batch_id} of query {record.query_id} is decided, and {name}"
+        if fate is Fate.ABORTED:
             raise TransactionLostError(
-                f"batch {record.batch_id} of query {record.query_id} is decided, and {name} did not"
-                f" live to be committed ({found.refusals[name]}): it timed out, or another driver"
-                " took the id over. Start the query again: recovery writes what was lost"
+                f"{where} did not live to be committed ({found.refusals[name]}): it timed out, or"
+                " another driver took the id over. Start the query again: recovery writes what was"
+                " lost"
             )
+        raise RetriableError(
+            f"{where} is not known to be committed ({found.refusals[name]}, its records are"
+            f" {fate.value}). Start the query again: recovery asks once more"
+        )
