@@ -60,7 +60,7 @@ def _check_same_query(options: SinkOptions, log: TransactionLog, tail: QueryTail
         return
     raise OperatorError(
         f"the transaction log in checkpointLocation '{options.checkpoint_location}' holds another"
-        f" query than {tail.query_id}: the checkpoint's file 'metadata' was lost or replaced, and"
+        f" query than {tail.query_id}: the checkpoint's file 'metadata' was replaced, and"
         " the last batch could be written twice. Restore it, or start with a new checkpointLocation"
     )
 

@@ -1,5 +1,8 @@
 """A query that is stopped leaves nothing open; a batch that runs again adds nothing."""
 
+import json
+import uuid
+
 import pytest
 
 from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
@@ -36,12 +39,12 @@ def test_batches_that_run_again_after_their_commit_was_deleted_add_nothing(scena
     scenario.check()
 
 
-def test_checkpoint_that_lost_its_metadata_stops_the_query(scenario):
-    """Spark gives it a new query id and would run the last batch again, under other ids."""
+def test_checkpoint_with_another_query_id_stops_the_query(scenario):
+    """Somebody replaced `metadata`: Spark would run the last batch again, under other ids."""
     scenario.add_files(2)
     scenario.run()
     scenario.forget_commits_from(1)
-    (scenario.checkpoint / "metadata").unlink()
+    (scenario.checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     (scenario.checkpoint / ".metadata.crc").unlink(missing_ok=True)
     with scenario.driver() as driver:
         driver.fail("holds another query")
