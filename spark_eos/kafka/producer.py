@@ -25,7 +25,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "reconnect.backoff.ms": 10,
 }
 # The statistics are the only public place where librdkafka tells the producer's id and epoch.
-_STATISTICS_INTERVAL_MS: Final = 5
+_STATISTICS_INTERVAL_MS: Final = 10
 # Half of librdkafka's own limit, so that a batch is queued whole, and thereby in order.
 _QUEUED_MESSAGES_MAX: Final = 50_000
 
