@@ -118,7 +118,8 @@ def fill(servers: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.create_topics([NewTopic("orders", 4), NewTopic("invoices", 4)]).values():
         future.result(30)
-    producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
+    # Its coordinator has just started: that it asks twice is no news for a newcomer.
+    producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 3})
     for number in range(ORDERS):
         order = {"order": f"o-{number:06}", "price": round(5 + number % 997 / 10, 2)}
         producer.produce("orders", json.dumps(order), key=f"customer-{number % 500}")
