@@ -7,7 +7,7 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-slow demo bench-quick bench-log clean
+.PHONY: help setup check test demo bench-quick bench-log clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,11 +20,8 @@ check: $(STAMP) ## format, lint, types and import rules, in seconds
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
 
-test: check ## check, and all tests but the slow ones
+test: check ## check, and all tests
 	@$(BIN)/python -m pytest
-
-test-slow: $(STAMP) ## only the slow tests: processes killed for real, many times
-	@$(BIN)/python -m pytest -m slow
 
 demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
 	@$(BIN)/python -m demo

@@ -50,11 +50,6 @@ def is_prefix(text: str) -> bool:
     return _PREFIX.fullmatch(text) is not None
 
 
-def is_query_id(text: str) -> bool:
-    """Whether `text` is a query id as Spark writes it."""
-    return _QUERY_ID.fullmatch(text) is not None
-
-
 def parse_transactional_id(text: str) -> TransactionalId | None:
     """The fields of `text`, or None where it is not an id of this project."""
     match = _ID.fullmatch(text)
