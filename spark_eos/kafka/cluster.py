@@ -100,11 +100,6 @@ def max_transaction_timeout_ms(config: ClientConfig, deadline: Deadline) -> int 
     return admin.setting(ResourceType.BROKER, str(node.id), "transaction.max.timeout.ms")
 
 
-def max_message_bytes(config: ClientConfig, topic: str, deadline: Deadline) -> int | None:
-    """The topic's max.message.bytes; None where this user may not see it."""
-    return _Admin(config, deadline).setting(ResourceType.TOPIC, topic, "max.message.bytes")
-
-
 class _Admin:
     """An admin client for one question, with its deadline and the last failure it told."""
 

@@ -15,7 +15,7 @@ from spark_eos.embedded import EmbeddedKafka
 from spark_eos.embedded.layout import open_layout
 from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.cluster import max_message_bytes, max_transaction_timeout_ms, partition_counts
+from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import Outcome
@@ -53,10 +53,8 @@ def test_missing_topic_is_named_and_not_created(tmp_path: Path) -> None:
         assert "typo" not in listed.topics
 
 
-def test_limits_are_the_brokers_own(topic: TopicFactory, config: ClientConfig) -> None:
+def test_the_limit_is_the_brokers_own(config: ClientConfig) -> None:
     assert max_transaction_timeout_ms(config, soon()) == 900_000
-    name = topic(config={"max.message.bytes": "12345"})
-    assert max_message_bytes(config, name, soon()) == 12345
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,6 @@ def test_limits_are_the_brokers_own(topic: TopicFactory, config: ClientConfig) -
     [
         lambda config, deadline: partition_counts(config, ["t"], deadline),
         max_transaction_timeout_ms,
-        lambda config, deadline: max_message_bytes(config, "t", deadline),
     ],
 )
 def test_unreachable_servers_are_named_within_the_deadline(
