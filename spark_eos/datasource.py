@@ -8,7 +8,12 @@ Spark starts more than one process just to look at this class.
 
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+)
 from pyspark.sql.types import StructType
 
 
@@ -21,6 +26,33 @@ class TxnKafkaDataSource(DataSource):
     def name(cls) -> str:
         """The name of the format."""
         return "txnkafka"
+
+    def schema(self) -> StructType:
+        """The columns of a read. A write has those of its frame."""
+        from spark_eos.options.source import includes_headers
+        from spark_eos.source.schema import source_schema
+
+        return source_schema(includes_headers(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of a batch query."""
+        from spark_eos.options import batch_options
+        from spark_eos.source.reader import BatchReader
+        from spark_eos.source.schema import check_schema
+
+        options = batch_options(self.options)
+        check_schema(schema, options.include_headers)
+        return BatchReader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """The reader of a streaming query."""
+        from spark_eos.options import stream_options
+        from spark_eos.source.reader import StreamReader
+        from spark_eos.source.schema import check_schema
+
+        options = stream_options(self.options)
+        check_schema(schema, options.include_headers)
+        return StreamReader(options)
 
     def streamWriter(  # noqa: N802
         self,

@@ -9,6 +9,7 @@
     ├── FencedError                  stop: another driver owns this query
     ├── OperatorError                stop and ask: a person has to decide
     │   ├── NonDeterministicReplayError  the batch that runs again is not the batch that was logged
+    │   ├── DataLossError                offsets that were to be read are gone from Kafka
     │   └── OutcomeUnknownError          nobody can tell any more what became of a transaction
     └── LogError                     stop: the transaction log is not what it should be
         ├── ForeignTableError            the path holds some other Delta table
@@ -54,6 +55,10 @@ class OperatorError(SparkEosError):
 
 class NonDeterministicReplayError(OperatorError):
     """A batch that is partly or wholly committed came back with other rows or another input."""
+
+
+class DataLossError(OperatorError):
+    """Offsets that a query was to read next are not in Kafka any more."""
 
 
 class OutcomeUnknownError(OperatorError):

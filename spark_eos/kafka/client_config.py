@@ -1,8 +1,7 @@
 """Every process. The user's `kafka.*` options, once, for both client libraries.
 
-The names are librdkafka's. What Spark's own connector takes are the Java client's names: the ones
-that mean something else here, or nothing, are refused with the name to use instead. A value that
-may be a secret is never shown: not by `repr`, not by an error's text.
+The names are librdkafka's, or the Java client's where they mean the same. A value that may be a
+secret is never shown: not by `repr`, not by an error's text.
 """
 
 import re
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from spark_eos.errors import OptionError
 from spark_eos.kafka import translate
+from spark_eos.kafka.java_names import librdkafka_names
 
 HIDDEN: Final = "***"
 
@@ -20,41 +20,6 @@ _SECRET = re.compile(
 )
 _SERVER = re.compile(r"(?:[A-Za-z_]+://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]/]+)(?::(?P<port>\d+))?")
 _LAST_PORT: Final = 65535
-
-_PEM_FILES = "kafka.ssl.certificate.location and kafka.ssl.key.location (PEM files)"
-_ARROW_ROWS = "key and value are columns of the data frame"
-
-# Names of the Java client that librdkafka does not have, and what to use.
-JAVA_NAMES: Final[Mapping[str, str]] = {
-    "key.serializer": _ARROW_ROWS,
-    "value.serializer": _ARROW_ROWS,
-    "key.deserializer": _ARROW_ROWS,
-    "value.deserializer": _ARROW_ROWS,
-    "partitioner.class": "use kafka.partitioner, or a partition column",
-    "interceptor.classes": "there is nothing like it",
-    "metric.reporters": "use kafka.statistics.interval.ms",
-    "max.poll.records": "use maxOffsetsPerTrigger",
-    "fetch.max.wait.ms": "use kafka.fetch.wait.max.ms",
-    "buffer.memory": "use kafka.queue.buffering.max.kbytes",
-    "max.block.ms": "use kafka.socket.timeout.ms",
-    "send.buffer.bytes": "use kafka.socket.send.buffer.bytes",
-    "receive.buffer.bytes": "use kafka.socket.receive.buffer.bytes",
-    "metadata.max.idle.ms": "use kafka.metadata.max.age.ms",
-    "default.api.timeout.ms": "use kafka.socket.timeout.ms",
-    "sasl.jaas.config": "use kafka.sasl.username and kafka.sasl.password",
-    "sasl.client.callback.handler.class": "use kafka.sasl.mechanism PLAIN or SCRAM-SHA-512",
-    "sasl.login.callback.handler.class": "use kafka.sasl.mechanism PLAIN or SCRAM-SHA-512",
-    "sasl.login.class": "use kafka.sasl.mechanism PLAIN or SCRAM-SHA-512",
-    "ssl.truststore.location": "use kafka.ssl.ca.location (a PEM file)",
-    "ssl.truststore.password": "use kafka.ssl.ca.location (a PEM file, which has no password)",
-    "ssl.truststore.type": "use kafka.ssl.ca.location (a PEM file)",
-    "ssl.truststore.certificates": "use kafka.ssl.ca.pem",
-    "ssl.keystore.type": f"use {_PEM_FILES}",
-    "ssl.keystore.key": "use kafka.ssl.key.location (a PEM file)",
-    "ssl.keystore.certificate.chain": "use kafka.ssl.certificate.location (a PEM file)",
-    "ssl.enabled.protocols": "TLS 1.2 and newer are used",
-    "ssl.protocol": "TLS 1.2 and newer are used",
-}
 
 
 def is_secret(name: str) -> bool:
@@ -72,11 +37,7 @@ class ClientConfig:
     def from_options(cls, options: Mapping[str, str]) -> "ClientConfig":
         """From options whose `kafka.` prefix was removed; raise for what cannot be meant."""
         settings = {name.lower(): str(value) for name, value in options.items()}
-        for name in sorted(settings.keys() & JAVA_NAMES.keys()):
-            raise OptionError(
-                f"option kafka.{name} is a setting of the Java client, not of librdkafka: "
-                f"{JAVA_NAMES[name]}"
-            )
+        settings = librdkafka_names(settings)
         if "metadata.broker.list" in settings:
             settings.setdefault("bootstrap.servers", settings.pop("metadata.broker.list"))
         _check_servers(settings.get("bootstrap.servers", ""))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final
 
 from confluent_kafka import (
     IsolationLevel,
@@ -12,19 +11,15 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
     OffsetSpec,
     ResourceType,
+    TopicDescription,
 )
 
-from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
+from spark_eos.errors import OptionError
+from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.protocol.deadline import Deadline
-
-_NOT_AUTHORIZED: Final = frozenset(
-    {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
-)
 
 
 def partition_counts(
@@ -46,20 +41,27 @@ def existing_partitions(
     config: ClientConfig, topics: Sequence[str], deadline: Deadline
 ) -> dict[str, int | None]:
     """The number of partitions of each topic; None for one that does not exist."""
+    described = describe_topics(Admin(config), topics, deadline)
+    return {t: None if d is None else len(d.partitions) for t, d in described.items()}
+
+
+def describe_topics(
+    admin: Admin, topics: Iterable[str], deadline: Deadline
+) -> dict[str, TopicDescription | None]:
+    """What the cluster says of each topic; None for one that does not exist. Creates none."""
     wanted = list(dict.fromkeys(topics))
     if not wanted:
         return {}
-    admin = _Admin(config, deadline)
     futures = admin.client.describe_topics(
-        TopicCollection(wanted), request_timeout=admin.request_timeout_s()
+        TopicCollection(wanted), request_timeout=timeout_s(deadline)
     )
-    found: dict[str, int | None] = {}
+    found: dict[str, TopicDescription | None] = {}
     for topic, future in futures.items():
         try:
-            found[topic] = len(admin.result(future, f"partitions of '{topic}'").partitions)
+            found[topic] = admin.result(future, f"partitions of '{topic}'", deadline)
         except KafkaException as exception:
             code = exception.args[0].code()
-            if code in _NOT_AUTHORIZED:
+            if code in NOT_AUTHORIZED:
                 raise OptionError(
                     f"the cluster does not show topic '{topic}': grant this user DESCRIBE on it"
                 ) from None
@@ -73,102 +75,28 @@ def last_stable_offsets(
     config: ClientConfig, partitions: Iterable[tuple[str, int]], deadline: Deadline
 ) -> dict[tuple[str, int], int]:
     """Up to where read_committed readers can get; absent for a partition without an answer."""
-    admin = _Admin(config, deadline)
+    admin = Admin(config)
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     wanted = {TopicPartition(*partition): latest for partition in partitions}
     futures = admin.client.list_offsets(
         wanted,
         isolation_level=IsolationLevel.READ_COMMITTED,
-        request_timeout=admin.request_timeout_s(),
+        request_timeout=timeout_s(deadline),
     )
     found: dict[tuple[str, int], int] = {}
     for partition, future in futures.items():
         with suppress(KafkaException):  # it has no leader just now, or was deleted
-            result = admin.result(future, f"offsets of '{partition.topic}'")
+            result = admin.result(future, f"offsets of '{partition.topic}'", deadline)
             found[partition.topic, partition.partition] = result.offset
     return found
 
 
 def max_transaction_timeout_ms(config: ClientConfig, deadline: Deadline) -> int | None:
     """The broker's transaction.max.timeout.ms; None where this user may not see it."""
-    admin = _Admin(config, deadline)
-    described = admin.client.describe_cluster(request_timeout=admin.request_timeout_s())
+    admin = Admin(config)
+    described = admin.client.describe_cluster(request_timeout=timeout_s(deadline))
     try:
-        node = admin.result(described, "DescribeCluster").nodes[0]
+        node = admin.result(described, "DescribeCluster", deadline).nodes[0]
     except KafkaException as exception:
         raise admin.refusal(exception, "DescribeCluster") from None
-    return admin.setting(ResourceType.BROKER, str(node.id), "transaction.max.timeout.ms")
-
-
-class _Admin:
-    """An admin client for one question, with its deadline and the last failure it told."""
-
-    def __init__(self, config: ClientConfig, deadline: Deadline) -> None:
-        self._config = config
-        self._deadline = deadline
-        self._failure: KafkaError | None = None
-        self.client = AdminClient(
-            config.librdkafka(
-                **{
-                    "error_cb": self._remember,
-                    "reconnect.backoff.ms": 10,
-                    "statistics.interval.ms": 0,
-                    "log_level": 0,
-                }
-            )
-        )
-
-    def request_timeout_s(self) -> float:
-        return max(0.001, self._deadline.remaining_s)
-
-    def result(self, future: Any, asked: str) -> Any:
-        """The future's value. KafkaException is the broker's answer; no answer raises here."""
-        try:
-            while not future.done() and not self._deadline.passed:
-                self.client.poll(0.01)  # delivers the failures of connections
-                if self._login_refused():
-                    break
-            return future.result(0)
-        except KafkaException as exception:
-            if exception.args[0].code() >= 0:
-                raise
-        except TimeoutError:
-            pass
-        raise self._unreachable(asked)
-
-    def setting(self, kind: ResourceType, name: str, key: str) -> int | None:
-        resource = ConfigResource(kind, name)
-        futures = self.client.describe_configs([resource], request_timeout=self.request_timeout_s())
-        try:
-            entries = self.result(futures[resource], f"settings of {kind.name.lower()} {name}")
-        except KafkaException as exception:
-            if exception.args[0].code() in _NOT_AUTHORIZED:
-                return None
-            raise self.refusal(exception, f"{kind.name.lower()} '{name}'") from None
-        return int(entries[key].value) if key in entries else None
-
-    def refusal(self, exception: KafkaException, asked: str) -> SparkEosError:
-        text = self._config.redact(exception.args[0].str())
-        return OptionError(f"{self._config.bootstrap_servers} refused {asked}: {text}")
-
-    def _unreachable(self, asked: str) -> SparkEosError:
-        servers = self._config.bootstrap_servers
-        reason = "nothing was heard of it"
-        if self._failure is not None:
-            reason = self._config.redact(self._failure.str())
-        if self._login_refused():
-            return OptionError(
-                f"{servers} refused the login, see kafka.security.protocol and kafka.sasl.*: "
-                f"{reason}"
-            )
-        return BrokerUnreachableError(
-            f"{servers} did not answer within the deadline, asked for {asked}: {reason}"
-        )
-
-    def _login_refused(self) -> bool:
-        return self._failure is not None and self._failure.code() == KafkaError._AUTHENTICATION
-
-    def _remember(self, error: KafkaError) -> None:
-        # "All brokers are down" follows every failure and says less than the failure itself.
-        if error.code() != KafkaError._ALL_BROKERS_DOWN or self._failure is None:
-            self._failure = error
+    return admin.setting(ResourceType.BROKER, str(node.id), "transaction.max.timeout.ms", deadline)

@@ -10,7 +10,6 @@ import pytest
 
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import (
-    JAVA_NAMES,
     ClientConfig,
     check_librdkafka,
     is_secret,
@@ -63,16 +62,6 @@ def test_value_is_hashable_equal_and_travels() -> None:
 def test_overrides_win() -> None:
     config = ClientConfig.from_options({**SERVERS, "acks": "1"})
     assert config.librdkafka(acks="all") == {**SERVERS, "acks": "all"}
-
-
-@pytest.mark.parametrize("name", sorted(JAVA_NAMES))
-def test_java_name_is_refused_with_a_hint_and_librdkafka_has_no_such_name(name: str) -> None:
-    with pytest.raises(OptionError, match=f"kafka.{name} ") as caught:
-        ClientConfig.from_options({**SERVERS, name: "hunter2"})
-    assert JAVA_NAMES[name] in str(caught.value)
-    assert "hunter2" not in str(caught.value)
-    with pytest.raises(OptionError, match=name.replace("sasl.jaas.config", "JAAS")):
-        check_librdkafka(ClientConfig(pairs=(*SERVERS.items(), (name, "hunter2"))))
 
 
 @pytest.mark.parametrize(

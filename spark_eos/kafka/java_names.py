@@ -1,0 +1,114 @@
+"""Every process. Settings by the Java client's names, which users of Spark's own connector bring.
+
+What librdkafka has under another name is translated; what it has not is refused, with what to use
+instead. A value may be a secret, so none is ever shown.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from spark_eos.errors import OptionError
+
+RENAMED: Final[Mapping[str, str]] = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+}
+
+_COLUMNS = "key and value are columns of the data frame, binary or string"
+_LOGIN = "use kafka.sasl.mechanism PLAIN or SCRAM-SHA-512 with a user name and a password"
+_PEM_FILE = "use kafka.ssl.ca.location with a PEM file"
+_PEM_FILES = "use kafka.ssl.certificate.location and kafka.ssl.key.location with PEM files"
+
+REFUSED: Final[Mapping[str, str]] = {
+    "key.serializer": _COLUMNS,
+    "value.serializer": _COLUMNS,
+    "key.deserializer": _COLUMNS,
+    "value.deserializer": _COLUMNS,
+    "partitioner.class": "use kafka.partitioner, or a partition column",
+    "interceptor.classes": "there is nothing like it",
+    "metric.reporters": "use kafka.statistics.interval.ms",
+    "max.poll.records": "records are fetched by bytes, see kafka.fetch.message.max.bytes;"
+    " for smaller micro-batches use maxOffsetsPerTrigger",
+    "buffer.memory": "use kafka.queue.buffering.max.kbytes",
+    "max.block.ms": "use apiTimeoutMs",
+    "default.api.timeout.ms": "use apiTimeoutMs",
+    "metadata.max.idle.ms": "use kafka.metadata.max.age.ms",
+    "exclude.internal.topics": "subscribePattern never matches the brokers' own topics",
+    "sasl.client.callback.handler.class": _LOGIN,
+    "sasl.login.callback.handler.class": _LOGIN,
+    "sasl.login.class": _LOGIN,
+    "ssl.truststore.password": f"{_PEM_FILE}, which has no password",
+    "ssl.enabled.protocols": "TLS 1.2 and newer are used",
+    "ssl.protocol": "TLS 1.2 and newer are used",
+}
+
+_JAAS = re.compile(r"\s*(?P<module>[\w.$]+)\s+required\s+(?P<options>.*?);?\s*", re.DOTALL)
+_JAAS_OPTION = re.compile(r"([\w.]+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s;]+))")
+_LOGIN_MODULES: Final = ("PlainLoginModule", "ScramLoginModule")
+
+
+def librdkafka_names(settings: Mapping[str, str]) -> dict[str, str]:
+    """The same settings as librdkafka names them; raise for what it has not."""
+    for name in sorted(settings.keys() & REFUSED.keys()):
+        raise _refusal(name, REFUSED[name])
+    result = dict(settings)
+    for name in sorted(settings.keys() & RENAMED.keys()):
+        if RENAMED[name] in settings:
+            raise OptionError(f"options kafka.{name} and kafka.{RENAMED[name]} are one: give one")
+        result[RENAMED[name]] = result.pop(name)
+    _truststore(result)
+    _keystore(result)
+    if "sasl.jaas.config" in result:
+        result |= _login(result.pop("sasl.jaas.config"))
+    if result.get("ssl.endpoint.identification.algorithm") == "":  # the Java client's word for none
+        result["ssl.endpoint.identification.algorithm"] = "none"
+    return result
+
+
+def _truststore(settings: dict[str, str]) -> None:
+    kind = settings.pop("ssl.truststore.type", "JKS").upper()
+    location = settings.pop("ssl.truststore.location", None)
+    if location is None:
+        return
+    if kind != "PEM":
+        raise _refusal("ssl.truststore.location", _PEM_FILE)
+    settings["ssl.ca.location"] = location
+
+
+def _keystore(settings: dict[str, str]) -> None:
+    """librdkafka's ssl.keystore.location is a PKCS#12 file."""
+    kind = settings.pop("ssl.keystore.type", "PKCS12").upper()
+    if "ssl.keystore.location" not in settings or kind == "PKCS12":
+        return
+    if kind != "PEM":
+        raise _refusal("ssl.keystore.type", _PEM_FILES)
+    location = settings.pop("ssl.keystore.location")
+    settings["ssl.certificate.location"] = settings["ssl.key.location"] = location
+
+
+def _login(jaas: str) -> dict[str, str]:
+    match = _JAAS.fullmatch(jaas)
+    if match is None or match["module"].rpartition(".")[2] not in _LOGIN_MODULES:
+        raise OptionError(
+            f"option kafka.sasl.jaas.config: only {' and '.join(_LOGIN_MODULES)} are understood. "
+            "Use kafka.sasl.username and kafka.sasl.password"
+        )
+    options = {
+        name: re.sub(r"\\(.)", r"\1", quoted) or single or plain
+        for name, quoted, single, plain in _JAAS_OPTION.findall(match["options"])
+    }
+    missing = [name for name in ("username", "password") if name not in options]
+    if missing:
+        raise OptionError(f"option kafka.sasl.jaas.config has no {' and no '.join(missing)}")
+    return {f"sasl.{name}": options[name] for name in ("username", "password")}
+
+
+def _refusal(name: str, instead: str) -> OptionError:
+    return OptionError(
+        f"option kafka.{name} is a setting of the Java client, not of librdkafka: {instead}"
+    )

@@ -1,0 +1,180 @@
+"""Driver. What partitions there are, and which offsets: earliest, latest, at a time.
+
+What passes by itself (a leader that moves, a broker that restarts) is asked again: at least
+`num_retries` times, and as long as the deadline lasts.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from spark_eos.errors import BrokerUnreachableError, OptionError
+from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.cluster import describe_topics
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.offset_limit import Offsets, TopicPartition
+from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
+
+T = TypeVar("T")
+
+_GONE: Final = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+    }
+)
+_LONGEST_PAUSE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How long and how often to ask again."""
+
+    timeout_ms: int
+    at_least: int
+    interval_ms: int
+
+
+class OffsetReader:
+    """Asks one cluster, with one client that is kept."""
+
+    def __init__(self, config: ClientConfig, isolation_level: str, retries: Retries) -> None:
+        self._config = config
+        self._isolation = IsolationLevel[isolation_level.upper()]
+        self._retries = retries
+        self._admin = Admin(config)
+
+    def partitions(self, subscription: Subscription) -> dict[TopicPartition, str]:
+        """Each partition that exists of those to be read, with the id of its topic."""
+        found = self._again(lambda deadline: self._partitions(subscription, deadline))
+        if isinstance(subscription, Assign):
+            return {p: found[p] for p in subscription.partitions if p in found}
+        return found
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The first offset that is there; absent for a partition that is not."""
+        spec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        return self._list(dict.fromkeys(partitions, spec))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """Where this isolation level ends; absent for a partition that is not there."""
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._list(dict.fromkeys(partitions, spec))
+
+    def at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
+        """The first offset that is not older than the time; absent where all are older."""
+        specs = {p: OffsetSpec.for_timestamp(ms) for p, ms in timestamps.items()}
+        return {p: offset for p, offset in self._list(specs).items() if offset >= 0}
+
+    def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
+        """The latest offsets; asked again where one lies before what was read already.
+
+        A leader that has just been elected may not know for a moment how far its log is committed.
+        """
+        wanted = list(partitions)
+        for turn in range(self._retries.at_least):
+            found = self.latest(wanted)
+            if all(found[p] >= known[p] for p in found if p in known):
+                break
+            time.sleep(self._pause_s(turn))
+        return found
+
+    def _partitions(
+        self, subscription: Subscription, deadline: Deadline
+    ) -> dict[TopicPartition, str]:
+        match subscription:
+            case Assign(partitions):
+                topics = [topic for topic, _ in partitions]
+            case Subscribe(names):
+                topics = list(names)
+            case Pattern():
+                topics = [t for t in self._topics(deadline) if subscription.matches(t)]
+        described = describe_topics(self._admin, topics, deadline)
+        return {
+            (topic, partition.id): str(known.topic_id)
+            for topic, known in described.items()
+            if known is not None
+            for partition in known.partitions
+        }
+
+    def _topics(self, deadline: Deadline) -> list[str]:
+        try:
+            return sorted(self._admin.client.list_topics(timeout=timeout_s(deadline)).topics)
+        except KafkaException as exception:
+            raise _PassingError(self._config.redact(exception.args[0].str())) from None
+
+    def _list(self, specs: Mapping[TopicPartition, OffsetSpec]) -> Offsets:
+        found: Offsets = {}
+        left = dict(specs)
+
+        def turn(deadline: Deadline) -> Offsets:
+            self._list_once(left, found, deadline)
+            return found
+
+        return self._again(turn) if left else found
+
+    def _list_once(
+        self, left: dict[TopicPartition, OffsetSpec], found: Offsets, deadline: Deadline
+    ) -> None:
+        """Move what is answered from `left` to `found`; raise where some are not."""
+        futures = self._admin.client.list_offsets(
+            {ConfluentPartition(*partition): spec for partition, spec in left.items()},
+            isolation_level=self._isolation,
+            request_timeout=timeout_s(deadline),
+        )
+        trouble: str | None = None
+        for place, future in futures.items():
+            partition = (place.topic, place.partition)
+            answer = self._answer(future, place, deadline)
+            if isinstance(answer, str):
+                trouble = f"{place.topic}-{place.partition}: {answer}"
+                continue
+            del left[partition]
+            if answer is not None:
+                found[partition] = answer
+        if trouble is not None:
+            raise _PassingError(trouble)
+
+    def _answer(
+        self, future: Any, place: ConfluentPartition, deadline: Deadline
+    ) -> int | str | None:
+        """The offset; None where there is no such partition; a text where to ask again."""
+        try:
+            return int(self._admin.result(future, f"offsets of '{place.topic}'", deadline).offset)
+        except KafkaException as exception:
+            code = exception.args[0].code()
+            if code in NOT_AUTHORIZED:
+                raise OptionError(
+                    f"the cluster does not show the offsets of '{place.topic}': "
+                    "grant this user READ and DESCRIBE on it"
+                ) from None
+            return None if code in _GONE else self._config.redact(exception.args[0].str())
+
+    def _again(self, ask: Callable[[Deadline], T]) -> T:
+        deadline = Deadline.after_ms(self._retries.timeout_ms)
+        turn = 0
+        while True:
+            turn += 1
+            try:
+                return ask(deadline)
+            except (_PassingError, BrokerUnreachableError) as error:
+                if deadline.passed and turn >= self._retries.at_least:
+                    raise BrokerUnreachableError(
+                        f"{self._config.bootstrap_servers} did not tell the offsets after {turn} "
+                        f"tries in {self._retries.timeout_ms} ms (apiTimeoutMs): {error}"
+                    ) from None
+            time.sleep(self._pause_s(turn))
+
+    def _pause_s(self, turn: int) -> float:
+        return min(_LONGEST_PAUSE_S, self._retries.interval_ms / 1000 * float(2 ** min(turn, 16)))
+
+
+class _PassingError(Exception):
+    """Asking again may help."""

@@ -1,0 +1,109 @@
+"""Driver. How far a query is behind its topics, from the progress that Spark reports.
+
+A Python source cannot add metrics to the progress, but its offsets are there: where the batch
+ended, and where the topics ended when it was planned. This works for Spark's own Kafka source too.
+
+    spark.streams.addListener(LagListener())          # a log line for each batch
+    lags_of(query.lastProgress)                        # or ask
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from spark_eos.protocol.offset_map import from_map
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLag:
+    """Offsets behind the latest, for each partition of one source."""
+
+    source: str
+    partitions: Mapping[str, int]
+
+    @property
+    def min(self) -> int:
+        """Of the partition that is least behind."""
+        return min(self.partitions.values())
+
+    @property
+    def max(self) -> int:
+        """Of the partition that is most behind."""
+        return max(self.partitions.values())
+
+    @property
+    def avg(self) -> float:
+        """Over all partitions."""
+        return sum(self.partitions.values()) / len(self.partitions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The names are those of the metrics of Spark's own source."""
+        return {
+            "source": self.source,
+            "minOffsetsBehindLatest": self.min,
+            "maxOffsetsBehindLatest": self.max,
+            "avgOffsetsBehindLatest": self.avg,
+            "partitions": dict(self.partitions),
+        }
+
+
+def lags_of(progress: Mapping[str, Any]) -> list[SourceLag]:
+    """The lag of each Kafka source in a progress: `query.lastProgress`, or its JSON as a dict."""
+    found = []
+    for source in progress["sources"]:
+        end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+        if end and latest:
+            behind = {
+                f"{topic}-{partition}": max(0, offset - end.get((topic, partition), 0))
+                for (topic, partition), offset in latest.items()
+            }
+            found.append(SourceLag(source["description"], behind))
+    return found
+
+
+class LagListener(StreamingQueryListener):
+    """Reports the lag of every source after each batch, by default to the log."""
+
+    def __init__(self, report: Callable[[str, SourceLag], None] | None = None) -> None:
+        self._report = report or _log
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Compute and report. A progress that cannot be read must not end in Spark's log."""
+        progress = json.loads(event.progress.json)
+        query = progress.get("name") or progress["id"]
+        for lag in lags_of(progress):
+            self._report(query, lag)
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """Nothing to report yet."""
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Nothing new to report."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Nothing more to report."""
+
+
+def _log(query: str, lag: SourceLag) -> None:
+    _LOG.info("%s %s", query, json.dumps(lag.as_dict()))
+
+
+def _offsets(given: object) -> dict[tuple[str, int], int] | None:
+    """Offsets by topic and partition, or None for a source of another kind."""
+    try:
+        parsed = json.loads(given) if isinstance(given, str) else given
+        return from_map(parsed)  # type: ignore[arg-type]
+    except (AttributeError, TypeError, ValueError):
+        return None

@@ -1,0 +1,27 @@
+"""Option strings in, frozen values out: the only place with defaults.
+
+Keys arrive in lower case: Spark's option maps do not know case. Whatever is wrong is found here,
+before a row is read or written, and named with its option, its value and what is accepted.
+"""
+
+from spark_eos.options.sink import SINK_OPTIONS, SinkOptions, sink_options
+from spark_eos.options.source import (
+    BATCH_OPTIONS,
+    SOURCE_OPTIONS,
+    STREAM_OPTIONS,
+    SourceOptions,
+    batch_options,
+    stream_options,
+)
+
+__all__ = [
+    "BATCH_OPTIONS",
+    "SINK_OPTIONS",
+    "SOURCE_OPTIONS",
+    "STREAM_OPTIONS",
+    "SinkOptions",
+    "SourceOptions",
+    "batch_options",
+    "sink_options",
+    "stream_options",
+]

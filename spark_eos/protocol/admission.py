@@ -1,0 +1,29 @@
+"""Pure. How far a micro-batch may go: at most so many offsets, or wait until there are enough."""
+
+from spark_eos.protocol.offset_limit import Offsets
+
+
+def available(start: Offsets, latest: Offsets) -> int:
+    """Offsets between start and latest over all partitions."""
+    return sum(_sizes(start, latest).values())
+
+
+def rate_limited(limit: int, start: Offsets, latest: Offsets) -> Offsets:
+    """The latest offsets, or less: `limit` is split in proportion to what each partition has.
+
+    A partition whose part is below one offset still gets one, so that it is never starved.
+    """
+    sizes = _sizes(start, latest)
+    total = sum(sizes.values())
+    if total <= limit:
+        return dict(latest)
+    return {
+        partition: start[partition] + max(1, limit * sizes[partition] // total)
+        if partition in sizes
+        else offset
+        for partition, offset in latest.items()
+    }
+
+
+def _sizes(start: Offsets, latest: Offsets) -> dict[tuple[str, int], int]:
+    return {p: latest[p] - start[p] for p in latest if p in start and latest[p] > start[p]}

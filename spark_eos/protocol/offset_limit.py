@@ -1,0 +1,55 @@
+"""Where a read starts or ends, as the user said it: before Kafka was asked what that means.
+
+The kinds and their precedence are those of Spark's own connector.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+
+# A topic and the number of one of its partitions.
+TopicPartition = tuple[str, int]
+Offsets = dict[TopicPartition, int]
+
+
+class NoMatch(Enum):
+    """What to do where no record is as late as the asked timestamp."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """EARLIEST or LATEST in every partition."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificOffsets:
+    """An offset for each partition; EARLIEST and LATEST are among them."""
+
+    offsets: tuple[tuple[TopicPartition, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificTimestamps:
+    """A time in milliseconds for each partition."""
+
+    timestamps: tuple[tuple[TopicPartition, int], ...]
+    no_match: NoMatch
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalTimestamp:
+    """One time in milliseconds for every partition."""
+
+    timestamp: int
+    no_match: NoMatch
+
+
+OffsetLimit = Everywhere | SpecificOffsets | SpecificTimestamps | GlobalTimestamp

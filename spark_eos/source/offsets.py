@@ -1,0 +1,150 @@
+"""Driver. What the user said of start and end, and what that is in Kafka now."""
+
+import time
+
+from spark_eos.errors import OptionError
+from spark_eos.kafka.client_config import check_librdkafka
+from spark_eos.kafka.data_loss import DataLoss
+from spark_eos.kafka.offset_reader import OffsetReader, Retries
+from spark_eos.options import SourceOptions
+from spark_eos.protocol.offset_limit import (
+    EARLIEST,
+    LATEST,
+    Everywhere,
+    GlobalTimestamp,
+    NoMatch,
+    Offsets,
+    SpecificOffsets,
+    SpecificTimestamps,
+    TopicPartition,
+)
+from spark_eos.protocol.subscription import Assign, Pattern
+
+
+def offset_reader(options: SourceOptions) -> OffsetReader:
+    """The client that asks for offsets at this isolation level."""
+    check_librdkafka(options.client)
+    retries = Retries(
+        timeout_ms=options.api_timeout_ms,
+        at_least=options.num_retries,
+        interval_ms=options.retry_interval_ms,
+    )
+    return OffsetReader(options.client, options.isolation_level, retries)
+
+
+def existing_partitions(reader: OffsetReader, options: SourceOptions) -> dict[TopicPartition, str]:
+    """The partitions to read with their topics' ids; raise for one that does not exist.
+
+    A topic that was created a moment ago may not have reached every broker: it is asked for again.
+    """
+    for turn in range(options.num_retries):
+        found = reader.partitions(options.subscription)
+        missing = _missing(options, found)
+        if not missing:
+            return found
+        time.sleep(options.retry_interval_ms / 1000 * 2**turn)
+    raise OptionError(
+        f"{missing[0]} does not exist on {options.client.bootstrap_servers}: create it, or correct "
+        "assign or subscribe"
+    )
+
+
+def starting_offsets(
+    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition]
+) -> Offsets:
+    """Where to start, inside what is there: a start before it is a loss, one behind it an error."""
+    offsets = _resolve(reader, options, partitions, start=True)
+    if not isinstance(options.starting, SpecificOffsets):
+        return offsets
+    earliest, latest = reader.earliest(partitions), reader.latest(partitions)
+    for (topic, partition), offset in offsets.items():
+        first, end = earliest[topic, partition], latest[topic, partition]
+        if offset > end:
+            raise OptionError(
+                f"startingOffsets of {topic}-{partition} is {offset}, but the partition ends at "
+                f"{end} ({options.isolation_level})"
+            )
+        if offset < first:
+            DataLoss(options.fail_on_data_loss).report(
+                f"startingOffsets of {topic}-{partition} is {offset}, but the partition starts at "
+                f"{first}"
+            )
+            offsets[topic, partition] = first
+    return offsets
+
+
+def ending_offsets(
+    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition]
+) -> Offsets:
+    """Where to end; an end behind what is there would be waited for, so it is an error."""
+    offsets = _resolve(reader, options, partitions, start=False)
+    if not isinstance(options.ending, SpecificOffsets):
+        return offsets
+    latest = reader.latest(partitions)
+    for (topic, partition), offset in offsets.items():
+        if offset > latest[topic, partition]:
+            raise OptionError(
+                f"endingOffsets of {topic}-{partition} is {offset}, but the partition ends at "
+                f"{latest[topic, partition]} ({options.isolation_level})"
+            )
+    return offsets
+
+
+def _missing(options: SourceOptions, found: dict[TopicPartition, str]) -> list[str]:
+    match options.subscription:
+        case Assign(partitions):
+            return [f"partition {t}-{p}" for t, p in partitions if (t, p) not in found]
+        case Pattern():  # a topic may come later
+            return []
+        case subscribed:
+            there = {topic for topic, _ in found}
+            return [f"topic '{topic}'" for topic in subscribed.topics if topic not in there]
+
+
+def _resolve(
+    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition], *, start: bool
+) -> Offsets:
+    side = "starting" if start else "ending"
+    limit = options.starting if start else options.ending
+    match limit:
+        case Everywhere(offset):
+            return _numbers(reader, dict.fromkeys(partitions, offset))
+        case SpecificOffsets(offsets):
+            _check_partitions(f"{side}Offsets", dict(offsets), partitions)
+            return _numbers(reader, dict(offsets))
+        case SpecificTimestamps(timestamps, no_match):
+            _check_partitions(f"{side}OffsetsByTimestamp", dict(timestamps), partitions)
+            return _at(reader, dict(timestamps), no_match)
+        case GlobalTimestamp(timestamp, no_match):
+            return _at(reader, dict.fromkeys(partitions, timestamp), no_match)
+
+
+def _numbers(reader: OffsetReader, wanted: Offsets) -> Offsets:
+    """Numbers for EARLIEST and LATEST; a number is a number."""
+    earliest = reader.earliest(p for p, offset in wanted.items() if offset == EARLIEST)
+    latest = reader.latest(p for p, offset in wanted.items() if offset == LATEST)
+    return wanted | earliest | latest
+
+
+def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: NoMatch) -> Offsets:
+    found = reader.at(timestamps)
+    late = timestamps.keys() - found.keys()
+    if late and no_match is NoMatch.ERROR:
+        topic, partition = min(late)
+        raise OptionError(
+            f"no record of {topic}-{partition} is as late as {timestamps[topic, partition]}: give "
+            "an earlier time, or set startingOffsetsByTimestampStrategy to latest"
+        )
+    return found | reader.latest(late)
+
+
+def _check_partitions(option: str, named: Offsets, partitions: set[TopicPartition]) -> None:
+    for topic, partition in sorted(partitions - named.keys()):
+        raise OptionError(
+            f"{option} must name every partition that is read: {topic}-{partition} is missing. "
+            "Use -1 for latest and -2 for earliest"
+        )
+    for topic, partition in sorted(named.keys() - partitions):
+        raise OptionError(
+            f"{option} names {topic}-{partition}, which is not among the partitions that are read"
+        )

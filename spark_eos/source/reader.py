@@ -1,0 +1,120 @@
+"""The faces that Spark sees: one for a batch read, one for a streaming read. No logic."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from spark_eos.options import SourceOptions
+from spark_eos.protocol.offset_map import from_map, to_map
+from spark_eos.source.batch_offsets import batch_ranges
+from spark_eos.source.filters import Pushed
+from spark_eos.source.read import read_range
+from spark_eos.source.schema import source_schema
+from spark_eos.source.stream_offsets import StreamOffsets
+
+
+class _Read:
+    """What both do in a task."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range."""
+        if partition.value is None:  # Spark's partition for a read that has none
+            return iter(())
+        schema = to_arrow_schema(source_schema(self._options.include_headers), timezone="UTC")
+        return read_range(self._options, partition.value, schema)
+
+
+class BatchReader(_Read, DataSourceReader):
+    """`spark.read`."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._pushed = Pushed()
+
+    @property
+    def pushFilters(self) -> Callable[..., Iterable[Filter]]:  # noqa: N802
+        """Take filters where the session has push-down on (spark.sql.python.filterPushdown).
+
+        Where it is off, pyspark refuses every reader that has this method. It knows that by the
+        function behind it, so it is shown the base class's, which takes none.
+        """
+        return _PushFilters(self._pushed)
+
+    def partitions(self) -> list[InputPartition]:
+        """One task for each range."""
+        return [InputPartition(r) for r in batch_ranges(self._options, self._pushed)]
+
+
+class _PushFilters:
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, pushed: Pushed) -> None:
+        self._pushed = pushed
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Note what narrows the ranges; Spark keeps every filter."""
+        self._pushed.push(filters)
+        return filters
+
+
+class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`spark.readStream`."""
+
+    @cached_property
+    def _offsets(self) -> StreamOffsets:
+        # Not in tasks, which only read: it holds a client.
+        return StreamOffsets(self._options)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Where a new query starts."""
+        return to_map(self._offsets.initial())
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The limits of the options; Spark gives another one where the trigger wants everything."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Where the next batch ends: `start`, word for word, where there is none."""
+        begin = from_map(start)
+        end = self._offsets.latest(
+            begin,
+            limited=not isinstance(limit, ReadAllAvailable),
+            most=limit.max_rows if isinstance(limit, ReadMaxRows) else None,
+        )
+        return start if end == begin else to_map(end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """How far the topics went when the last batch was planned."""
+        seen = self._offsets.seen
+        return None if seen is None else to_map(seen)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """What is there now is all there is."""
+        self._offsets.freeze()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """One task for each range."""
+        return [InputPartition(r) for r in self._offsets.ranges(from_map(start), from_map(end))]

@@ -1,0 +1,28 @@
+"""A pattern is for whole names, and never for the brokers' own topics."""
+
+import pytest
+
+from spark_eos.protocol.subscription import Pattern
+
+
+@pytest.mark.parametrize(
+    ("regex", "topic", "expected"),
+    [
+        ("orders", "orders", True),
+        ("orders", "orders-2", False),
+        ("orders", "my-orders", False),
+        ("orders.*", "orders-2", True),
+        ("a|b", "b", True),
+        ("a|b", "ab", False),
+        ("a|ab", "ab", True),
+        ("Orders", "orders", False),
+        ("(?i)Orders", "orders", True),
+        (".*", "__consumer_offsets", False),
+        (".*", "__transaction_state", False),
+        (".*", "__share_group_state", False),
+        ("__consumer_offsets", "__consumer_offsets", False),
+        (".*", "__mine", True),
+    ],
+)
+def test_match(regex, topic, expected):
+    assert Pattern(regex).matches(topic) is expected

@@ -1,0 +1,54 @@
+"""Values for tests of the source, and a stand-in for the client that asks for offsets."""
+
+from collections.abc import Iterable, Mapping
+
+from spark_eos.options import stream_options
+from spark_eos.protocol.offset_limit import Offsets, TopicPartition
+from spark_eos.source.stream_offsets import StreamOffsets
+
+A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
+
+
+class Topics:
+    """Tells what its attributes hold, with one id for each topic."""
+
+    def __init__(self, ends: Offsets) -> None:
+        self.ends = dict(ends)
+        self.firsts: Offsets = {}
+        self.ids: dict[str, str] = {}
+        self.leader_knows: Offsets = {}  # what a new leader tells when it is asked only once
+        self.questions = 0
+
+    def partitions(self, _subscription: object) -> dict[TopicPartition, str]:
+        self.questions += 1
+        return {p: self.ids.get(p[0], "first") for p in self.ends}
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        return {p: self.firsts.get(p, 0) for p in partitions if p in self.ends}
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        return {p: (self.ends | self.leader_knows)[p] for p in partitions if p in self.ends}
+
+    def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
+        once = self.latest(partitions)
+        return {p: self.ends[p] if end < known.get(p, 0) else end for p, end in once.items()}
+
+
+class Clock:
+    """Seconds, as they are set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def stream(topics: Topics, given: Mapping[str, str] | None = None, clock: Clock | None = None):
+    """The offsets of a query over `topics`, with options as a user gives them."""
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1"} | dict(given or {})
+    if "subscribe" not in options:
+        options["subscribePattern"] = ".*"
+    offsets = StreamOffsets(stream_options(options), clock or Clock())
+    offsets._reader = topics
+    return offsets
