@@ -7,7 +7,7 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test demo bench-quick bench-log clean
+.PHONY: help setup check test demo bench-quick bench-read bench-log clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
 
 bench-quick: $(STAMP) ## measure speed, in a few minutes
 	@$(BIN)/python -m benchmarks.quick
+
+bench-read: $(STAMP) ## measure the speed of reads
+	@$(BIN)/python -m benchmarks.read
 
 bench-log: $(STAMP) ## measure what a batch costs as the transaction log grows
 	@$(BIN)/python -m benchmarks.log_growth

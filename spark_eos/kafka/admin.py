@@ -17,6 +17,11 @@ NOT_AUTHORIZED: Final = frozenset(
     {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 )
 
+# What librdkafka says itself of a topic or partition that the metadata does not hold.
+NOT_FOUND: Final = frozenset(
+    {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError._NOENT}
+)
+
 
 def timeout_s(deadline: Deadline) -> float:
     """What is left, as librdkafka takes it: it knows no zero."""
@@ -49,7 +54,7 @@ class Admin:
                     break
             return future.result(0)
         except KafkaException as exception:
-            if exception.args[0].code() >= 0:
+            if exception.args[0].code() >= 0 or exception.args[0].code() in NOT_FOUND:
                 raise
         except TimeoutError:
             pass

@@ -86,8 +86,9 @@ def last_stable_offsets(
     found: dict[tuple[str, int], int] = {}
     for partition, future in futures.items():
         with suppress(KafkaException):  # it has no leader just now, or was deleted
-            result = admin.result(future, f"offsets of '{partition.topic}'", deadline)
-            found[partition.topic, partition.partition] = result.offset
+            told = admin.result(future, f"offsets of '{partition.topic}'", deadline).offset
+            if told >= 0:  # librdkafka has -1001 for a leader that died, and no error
+                found[partition.topic, partition.partition] = told
     return found
 
 

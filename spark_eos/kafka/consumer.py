@@ -1,24 +1,18 @@
-"""Task. Reads one range of offsets of one partition, with a consumer that is kept warm.
+"""Task. Consumers that are kept warm between ranges.
 
 A consumer joins no group and commits nothing: it is assigned one partition at an exact offset for
-as long as the range lasts. Between two ranges it keeps its connections and fetches nothing, so what
+as long as a range lasts. Between two ranges it keeps its connections and fetches nothing, so what
 a worker holds in memory is bounded by the settings below and not by the partition.
-
-A range ends at its end offset, which may never arrive as a record: the last offsets can be control
-records, records of aborted transactions, or compacted away. Either a record behind them arrives or
-the end of the partition is told.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, Message
 
-from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.data_loss import DataLoss
+from spark_eos.kafka.range_reader import RangeReader, ReadPolicy
 from spark_eos.protocol.offset_range import OffsetRange
 
 # What a user may change with kafka.*; the rest is fixed below.
@@ -31,20 +25,6 @@ _TUNING: Final = {
     "reconnect.backoff.max.ms": 1000,
     "log_level": 0,
 }
-_OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
-_GONE: Final = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-    }
-)
-_POLL_S: Final = 0.1
-_WATERMARKS_S: Final = 30.0
-# One call's share of a batch: it starts small, because a record can have a megabyte.
-_FIRST_CALL: Final = 64
-_LARGEST_CALL: Final = 20_000
-_CALL_BYTES: Final = 8 * 1024 * 1024
 # A worker has one for each cluster and isolation level that its query reads.
 _MOST_WARM: Final = 4
 
@@ -60,14 +40,6 @@ class ConsumerSettings:
     group_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadPolicy:
-    """What to do when records do not come."""
-
-    poll_timeout_ms: int
-    data_loss: DataLoss
-
-
 def read(
     settings: ConsumerSettings, wanted: OffsetRange, policy: ReadPolicy
 ) -> Iterator[list[Message]]:
@@ -77,7 +49,7 @@ def read(
     # Out of the pool while in use: a second range never moves the first one's consumer.
     consumer = _warm.pop(settings, None) or Consumer(_librdkafka(settings))
     try:
-        yield from _RangeReader(consumer, settings, wanted, policy).messages()
+        yield from RangeReader(consumer, settings.client, wanted, policy).messages()
     except BaseException as error:
         if not isinstance(error, GeneratorExit):  # that one says: who reads wants no more
             consumer.close()
@@ -85,135 +57,6 @@ def read(
         _keep(settings, consumer)
         raise
     _keep(settings, consumer)
-
-
-class _RangeReader:
-    """One range being read."""
-
-    def __init__(
-        self,
-        consumer: Any,
-        settings: ConsumerSettings,
-        wanted: OffsetRange,
-        policy: ReadPolicy,
-    ) -> None:
-        self._consumer = consumer
-        self._settings = settings
-        self._range = wanted
-        self._policy = policy
-        self._position = wanted.start
-        self._call = _FIRST_CALL
-        self._last_progress = time.monotonic()
-        self._trouble = "no record and no end was seen"
-
-    def messages(self) -> Iterator[list[Message]]:
-        """Lists of records until the range is at its end."""
-        self._assign(self._position)
-        while self._position < self._range.end:
-            taken = self._take()
-            events: list[Any] = []
-            records = taken
-            if any(map(Message.error, taken)):
-                events = [m for m in taken if m.error() is not None]
-                records = [m for m in taken if m.error() is None]
-            if records:
-                inside = self._advance(records)
-                if inside:
-                    self._size_next_call(inside)
-                    yield inside
-            for event in events:
-                self._handle(event.error(), event.offset())
-            if not records:
-                self._check_timeout()
-
-    def _advance(self, records: list[Any]) -> list[Any]:
-        """Move behind the records and return those inside the range."""
-        first, last = records[0].offset(), records[-1].offset()
-        if first < self._position or last - first + 1 < len(records):
-            raise SparkEosError(
-                f"{self._range}: the consumer, placed at {self._position}, returned offsets "
-                f"{first} to {last} in {len(records)} records. Run the batch again"
-            )
-        self._progress(last + 1)
-        if last < self._range.end:
-            return records
-        return [record for record in records if record.offset() < self._range.end]
-
-    def _take(self) -> list[Any]:
-        """What is there now; wait only when there is nothing: a full list may never come."""
-        left = self._range.end - self._position
-        found: list[Any] = self._consumer.consume(min(self._call, left), 0)
-        if not found:
-            one = self._consumer.poll(_POLL_S)
-            found = [] if one is None else [one]
-        return found
-
-    def _size_next_call(self, found: list[Any]) -> None:
-        if len(found) == 1:
-            return
-        sampled = found[:: max(1, len(found) // 16)]
-        average = max(1, sum(map(len, sampled)) // len(sampled))
-        self._call = max(1, min(4 * self._call, _LARGEST_CALL, _CALL_BYTES // average))
-
-    def _handle(self, error: Any, offset: Any) -> None:
-        code = error.code()
-        if code == KafkaError._PARTITION_EOF:
-            if offset >= self._range.end:
-                self._progress(self._range.end)
-            else:
-                self._trouble = f"the partition ends at {offset}"
-        elif code in _OUT_OF_RANGE:
-            self._out_of_range()
-        elif code in _GONE:
-            self._lost(self._position, self._range.end, "the partition does not exist any more")
-        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise OptionError(
-                f"the cluster does not allow reading '{self._range.topic}': "
-                "grant this user READ on this topic"
-            )
-        else:
-            self._trouble = self._settings.client.redact(error.str())
-
-    def _out_of_range(self) -> None:
-        place = TopicPartition(self._range.topic, self._range.partition)
-        try:
-            first, end = self._consumer.get_watermark_offsets(place, timeout=_WATERMARKS_S)
-        except KafkaException as exception:
-            self._trouble = self._settings.client.redact(exception.args[0].str())
-            self._check_timeout()
-            self._assign(self._position)
-            return
-        if first > self._position:
-            until = min(first, self._range.end)
-            self._lost(self._position, until, f"the partition now starts at {first}")
-            if until < self._range.end:
-                self._assign(until)
-        elif end < self._range.end:
-            self._lost(self._position, self._range.end, f"the partition now ends at {end}")
-        else:  # it was another leader's view
-            self._check_timeout()
-            self._assign(self._position)
-
-    def _lost(self, start: int, end: int, reason: str) -> None:
-        place = f"{self._range.topic}-{self._range.partition}"
-        self._policy.data_loss.report(f"{place}, offsets {start} to {end - 1}: {reason}")
-        self._progress(end)
-
-    def _check_timeout(self) -> None:
-        waited_ms = (time.monotonic() - self._last_progress) * 1000
-        if waited_ms < self._policy.poll_timeout_ms:
-            return
-        raise BrokerUnreachableError(
-            f"{self._range}: nothing came at offset {self._position} for "
-            f"{self._policy.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs): {self._trouble}"
-        )
-
-    def _progress(self, position: int) -> None:
-        self._position = max(position, self._position)
-        self._last_progress = time.monotonic()
-
-    def _assign(self, offset: int) -> None:
-        self._consumer.assign([TopicPartition(self._range.topic, self._range.partition, offset)])
 
 
 def _keep(settings: ConsumerSettings, consumer: Any) -> None:

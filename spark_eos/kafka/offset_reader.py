@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
@@ -23,14 +23,10 @@ from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscrip
 
 T = TypeVar("T")
 
-_GONE: Final = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-    }
-)
+NO_SUCH_TIME: Final = -1
 _LONGEST_PAUSE_S: Final = 1.0
+_ATTEMPT_S: Final = 5.0
+_SHORTEST_ATTEMPT_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +67,7 @@ class OffsetReader:
     def at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
         """The first offset that is not older than the time; absent where all are older."""
         specs = {p: OffsetSpec.for_timestamp(ms) for p, ms in timestamps.items()}
-        return {p: offset for p, offset in self._list(specs).items() if offset >= 0}
+        return {p: o for p, o in self._list(specs).items() if o != NO_SUCH_TIME}
 
     def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
         """The latest offsets; asked again where one lies before what was read already.
@@ -96,6 +92,9 @@ class OffsetReader:
                 topics = list(names)
             case Pattern():
                 topics = [t for t in self._topics(deadline) if subscription.matches(t)]
+        return self._describe(topics, deadline)
+
+    def _describe(self, topics: Iterable[str], deadline: Deadline) -> dict[TopicPartition, str]:
         described = describe_topics(self._admin, topics, deadline)
         return {
             (topic, partition.id): str(known.topic_id)
@@ -129,47 +128,57 @@ class OffsetReader:
             isolation_level=self._isolation,
             request_timeout=timeout_s(deadline),
         )
-        trouble: str | None = None
+        troubles: dict[TopicPartition, str] = {}
         for place, future in futures.items():
             partition = (place.topic, place.partition)
             answer = self._answer(future, place, deadline)
             if isinstance(answer, str):
-                trouble = f"{place.topic}-{place.partition}: {answer}"
-                continue
-            del left[partition]
-            if answer is not None:
+                troubles[partition] = answer
+            else:
                 found[partition] = answer
-        if trouble is not None:
-            raise _PassingError(trouble)
+                del left[partition]
+        if not troubles:
+            return
+        topics = {topic for topic, _ in troubles}
+        there = self._describe(topics, deadline)
+        for partition in troubles.keys() - there.keys():  # it does not exist: that is the answer
+            del left[partition]
+        for (topic, partition_id), trouble in sorted(troubles.items()):
+            if (topic, partition_id) in there:
+                raise _PassingError(f"{topic}-{partition_id}: {trouble}")
 
-    def _answer(
-        self, future: Any, place: ConfluentPartition, deadline: Deadline
-    ) -> int | str | None:
-        """The offset; None where there is no such partition; a text where to ask again."""
+    def _answer(self, future: Any, place: ConfluentPartition, deadline: Deadline) -> int | str:
+        """The offset, or a text where there is none."""
         try:
-            return int(self._admin.result(future, f"offsets of '{place.topic}'", deadline).offset)
+            told = self._admin.result(future, f"offsets of '{place.topic}'", deadline).offset
         except KafkaException as exception:
-            code = exception.args[0].code()
-            if code in NOT_AUTHORIZED:
+            if exception.args[0].code() in NOT_AUTHORIZED:
                 raise OptionError(
                     f"the cluster does not show the offsets of '{place.topic}': "
                     "grant this user READ and DESCRIBE on it"
                 ) from None
-            return None if code in _GONE else self._config.redact(exception.args[0].str())
+            return self._config.redact(exception.args[0].str())
+        # librdkafka may end a question to a leader that died with -1001 and without an error.
+        return int(told) if told >= NO_SUCH_TIME else "no offset was told"
 
     def _again(self, ask: Callable[[Deadline], T]) -> T:
         deadline = Deadline.after_ms(self._retries.timeout_ms)
         turn = 0
         while True:
             turn += 1
+            # A question that waits for a dead leader is given up for one that finds the new one.
+            left_s = min(max(deadline.remaining_s, _SHORTEST_ATTEMPT_S), _ATTEMPT_S)
+            attempt = Deadline.after_ms(left_s * 1000)
             try:
-                return ask(deadline)
+                return ask(attempt)
             except (_PassingError, BrokerUnreachableError) as error:
                 if deadline.passed and turn >= self._retries.at_least:
                     raise BrokerUnreachableError(
                         f"{self._config.bootstrap_servers} did not tell the offsets after {turn} "
                         f"tries in {self._retries.timeout_ms} ms (apiTimeoutMs): {error}"
                     ) from None
+            # A client goes on asking the leader it knows; a new one asks who leads.
+            self._admin = Admin(self._config)
             time.sleep(self._pause_s(turn))
 
     def _pause_s(self, turn: int) -> float:

@@ -104,6 +104,15 @@ def _missing(options: SourceOptions, found: dict[TopicPartition, str]) -> list[s
 def _resolve(
     reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition], *, start: bool
 ) -> Offsets:
+    offsets = _limit_offsets(reader, options, partitions, start=start)
+    for topic, partition in sorted(partitions - offsets.keys()):
+        raise OptionError(f"{topic}-{partition} was deleted while its offsets were asked for")
+    return offsets
+
+
+def _limit_offsets(
+    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition], *, start: bool
+) -> Offsets:
     side = "starting" if start else "ending"
     limit = options.starting if start else options.ending
     match limit:
@@ -123,7 +132,8 @@ def _numbers(reader: OffsetReader, wanted: Offsets) -> Offsets:
     """Numbers for EARLIEST and LATEST; a number is a number."""
     earliest = reader.earliest(p for p, offset in wanted.items() if offset == EARLIEST)
     latest = reader.latest(p for p, offset in wanted.items() if offset == LATEST)
-    return wanted | earliest | latest
+    numbers = {p: offset for p, offset in wanted.items() if offset >= 0}
+    return numbers | earliest | latest
 
 
 def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: NoMatch) -> Offsets:

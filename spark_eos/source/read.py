@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_eos.kafka.consumer import ConsumerSettings, ReadPolicy, read
+from spark_eos.kafka.consumer import ConsumerSettings, read
 from spark_eos.kafka.data_loss import DataLoss
+from spark_eos.kafka.range_reader import ReadPolicy
 from spark_eos.options import SourceOptions
 from spark_eos.protocol.offset_range import OffsetRange
 from spark_eos.source.arrow import record_batch
