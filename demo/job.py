@@ -1,15 +1,9 @@
-"""The demo's job: orders in, invoices out, exactly once. Run as a process of its own.
-
-The input topic is read with Spark's own Kafka source; the output is written with this project's
-sink.
-"""
+"""The demo's job: orders in, invoices out, exactly once. Run as a process of its own."""
 
 import sys
 import threading
 
 from pyspark.sql import SparkSession
-
-from spark_eos.embedded.jars import peer_jars
 
 
 def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None:
@@ -17,7 +11,6 @@ def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("invoices")
-        .config("spark.jars", ",".join(str(jar) for jar in peer_jars()))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
@@ -26,7 +19,7 @@ def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None
     )
     spark.sparkContext.setLogLevel("ERROR")
     orders = (
-        spark.readStream.format("kafka")
+        spark.readStream.format("txnkafka")
         .option("kafka.bootstrap.servers", bootstrap_servers)
         .option("subscribe", "orders")
         .option("startingOffsets", "earliest")

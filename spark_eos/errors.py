@@ -10,6 +10,7 @@
     ├── OperatorError                stop and ask: a person has to decide
     │   ├── NonDeterministicReplayError  the batch that runs again is not the batch that was logged
     │   ├── DataLossError                offsets that were to be read are gone from Kafka
+    │   ├── GroupInUseError              a consumer is a member of the group that a query moves
     │   └── OutcomeUnknownError          nobody can tell any more what became of a transaction
     └── LogError                     stop: the transaction log is not what it should be
         ├── ForeignTableError            the path holds some other Delta table
@@ -59,6 +60,10 @@ class NonDeterministicReplayError(OperatorError):
 
 class DataLossError(OperatorError):
     """Offsets that a query was to read next are not in Kafka any more."""
+
+
+class GroupInUseError(OperatorError):
+    """A plain consumer has joined the group whose offsets move with the batches of a query."""
 
 
 class OutcomeUnknownError(OperatorError):

@@ -10,12 +10,14 @@ import json
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos.errors import BrokerUnreachableError, DeliveryError, OptionError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.delivery import DeliveryReports, refusal
 from spark_eos.kafka.rows import Rows
 from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.transaction import PreparedTransaction, ProducerIdentity
 
 # Without the two back-offs `init_transactions` waits half a second on a retry timer.
@@ -107,6 +109,16 @@ class TransactionalProducer:
             self._send_row(rows, row)
         self._producer.poll(0)
         self._reports.raise_failure()
+
+    def send_offsets(self, offsets: Offsets, metadata: object, deadline: Deadline) -> None:
+        """Put the offsets of a consumer group into the transaction."""
+        places = [ConfluentPartition(*place, offset) for place, offset in offsets.items()]
+        try:
+            self._producer.send_offsets_to_transaction(
+                places, metadata, max(0.1, deadline.remaining_s)
+            )
+        except KafkaException as exception:
+            raise self._refusal(exception) from None
 
     def prepare(self, deadline: Deadline) -> PreparedTransaction:
         """Flush, check every delivery report, and name the transaction, which stays open."""

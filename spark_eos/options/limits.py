@@ -14,6 +14,7 @@ from spark_eos.protocol.offset_limit import (
     LATEST,
     Everywhere,
     GlobalTimestamp,
+    GroupOffsets,
     NoMatch,
     OffsetLimit,
     SpecificOffsets,
@@ -53,8 +54,11 @@ def _limit(given: Mapping[str, str], side: str, no_match: NoMatch, default: int)
         return Everywhere(default)
     if value.lower() in _WORDS:
         return Everywhere(_WORDS[value.lower()])
+    if value.lower() == "group" and side == "starting":
+        return GroupOffsets()
     if not value.startswith("{"):
-        raise OptionError(f"{by_offset} '{value}': accepted are earliest, latest and JSON")
+        words = "earliest, latest, group" if side == "starting" else "earliest, latest"
+        raise OptionError(f"{by_offset} '{value}': accepted are {words} and JSON")
     return SpecificOffsets(offsets(by_offset, value))
 
 

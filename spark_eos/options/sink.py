@@ -31,6 +31,7 @@ SINK_OPTIONS: Final = (
     "transactionLog",
     "transactionalIdPrefix",
     "deliveryGuarantee",
+    "group.id",
     "includeHeaders",
     "apiTimeoutMs",
 )
@@ -41,6 +42,7 @@ _RESERVED: Final = {
     "enable.idempotence": "it is always on",
     "acks": "it is always 'all'",
     "request.required.acks": "it is always 'all'",
+    "group.id": "use group.id, without kafka., to commit the source's offsets with the rows",
     "statistics.interval.ms": "the sink uses the statistics itself",
     "delivery.report.only.error": "the sink needs every delivery report",
     "retries": "librdkafka retries until message.timeout.ms",
@@ -62,6 +64,7 @@ class SinkOptions:
     transaction_timeout_ms: int
     include_headers: bool
     api_timeout_ms: int
+    group_id: str | None
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
@@ -86,6 +89,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         ),
         include_headers=boolean(given, "includeHeaders", default=True),
         api_timeout_ms=milliseconds(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS, least=1),
+        group_id=text(given, "group.id"),
     )
 
 

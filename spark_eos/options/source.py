@@ -24,7 +24,7 @@ from spark_eos.options.values import (
     refuse_unknown,
     text,
 )
-from spark_eos.protocol.offset_limit import EARLIEST, LATEST, OffsetLimit
+from spark_eos.protocol.offset_limit import EARLIEST, LATEST, GroupOffsets, OffsetLimit
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
 from spark_eos.protocol.topic_name import RULE, is_topic_name
 
@@ -48,6 +48,7 @@ SOURCE_OPTIONS: Final = (
     "maxRecordsPerPartition",
     "includeHeaders",
     "groupIdPrefix",
+    "group.id",
     "isolation.level",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -129,6 +130,9 @@ def includes_headers(options: Mapping[str, str]) -> bool:
 
 def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptions:
     start = starting(given, default_start)
+    group_id = _either(given, "group.id", "kafka.group.id")
+    if isinstance(start, GroupOffsets) and group_id is None:
+        raise OptionError("startingOffsets 'group' needs option group.id: whose offsets?")
     least = number(given, "minOffsetsPerTrigger")
     most = number(given, "maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
@@ -148,7 +152,7 @@ def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptio
         max_offsets_per_trigger=most,
         min_offsets_per_trigger=least,
         max_trigger_delay_ms=_duration(given, "maxTriggerDelay", DEFAULT_MAX_TRIGGER_DELAY_MS),
-        group_id=text(given, "kafka.group.id"),
+        group_id=group_id,
         group_id_prefix=text(given, "groupIdPrefix") or DEFAULT_GROUP_ID_PREFIX,
         poll_timeout_ms=milliseconds(
             given, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS, least=1
@@ -191,14 +195,18 @@ def _pattern(value: str) -> Pattern:
 
 
 def _isolation_level(given: Mapping[str, str]) -> str:
-    names = [name for name in ("isolation.level", "kafka.isolation.level") if name in given]
-    levels = {given[name].strip().lower() for name in names}
-    if len(levels) > 1:
-        raise OptionError("isolation.level and kafka.isolation.level do not say the same: give one")
-    level = levels.pop() if levels else ISOLATION_LEVELS[0]
-    if level not in ISOLATION_LEVELS:
-        raise OptionError(f"{names[0]} '{level}': accepted are {', '.join(ISOLATION_LEVELS)}")
-    return level
+    level = _either(given, "isolation.level", "kafka.isolation.level") or ISOLATION_LEVELS[0]
+    if level.lower() not in ISOLATION_LEVELS:
+        raise OptionError(f"isolation.level '{level}': accepted are {', '.join(ISOLATION_LEVELS)}")
+    return level.lower()
+
+
+def _either(given: Mapping[str, str], own: str, kafkas: str) -> str | None:
+    """An option that has two names; both may be given if they say the same."""
+    values = {value.strip() for value in (text(given, own), text(given, kafkas)) if value}
+    if len({value.lower() for value in values}) > 1:
+        raise OptionError(f"{own} and {kafkas} do not say the same: give one")
+    return next(iter(values), None)
 
 
 def _duration(given: Mapping[str, str], name: str, default: int) -> int:

@@ -1,5 +1,7 @@
 """Pure. How far a micro-batch may go: at most so many offsets, or wait until there are enough."""
 
+import math
+
 from spark_eos.protocol.offset_limit import Offsets
 
 
@@ -11,18 +13,23 @@ def available(start: Offsets, latest: Offsets) -> int:
 def rate_limited(limit: int, start: Offsets, latest: Offsets) -> Offsets:
     """The latest offsets, or less: `limit` is split in proportion to what each partition has.
 
-    A partition whose part is below one offset still gets one, so that it is never starved.
+    A partition whose part is below one offset still gets one, so that it is never starved. The
+    arithmetic is that of Spark's own source, floating point and all: the same batches.
     """
     sizes = _sizes(start, latest)
     total = sum(sizes.values())
     if total <= limit:
         return dict(latest)
     return {
-        partition: start[partition] + max(1, limit * sizes[partition] // total)
+        partition: min(offset, start[partition] + _part(limit * (sizes[partition] / total)))
         if partition in sizes
         else offset
         for partition, offset in latest.items()
     }
+
+
+def _part(share: float) -> int:
+    return math.ceil(share) if share < 1 else math.floor(share)
 
 
 def _sizes(start: Offsets, latest: Offsets) -> dict[tuple[str, int], int]:

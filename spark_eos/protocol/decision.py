@@ -25,11 +25,14 @@ class RunningBatch:
     input_digest: str
     sink_partitions: int
     results: tuple[TaskResult, ...]
+    offsets: PreparedTransaction | None = None
 
     @property
-    def transactions(self) -> tuple[tuple[TaskResult, PreparedTransaction], ...]:
-        """The tasks that wrote, each with its open transaction."""
-        return tuple((r, r.transaction) for r in self.results if r.transaction is not None)
+    def transactions(self) -> tuple[tuple[TaskResult | None, PreparedTransaction], ...]:
+        """Every open transaction, with the task that wrote it; the driver's own has none."""
+        written = ((r, r.transaction) for r in self.results if r.transaction is not None)
+        own = () if self.offsets is None else ((None, self.offsets),)
+        return (*written, *own)
 
 
 def spare_ms(timeout_ms: int) -> int:
@@ -142,7 +145,7 @@ def abort_rows(
 
 
 def _ongoing(
-    batch: RunningBatch, result: TaskResult, prepared: PreparedTransaction
+    batch: RunningBatch, result: TaskResult | None, prepared: PreparedTransaction
 ) -> TransactionRecord:
     """The transaction as its task left it. Not a row of the log: no record means abort."""
     return TransactionRecord(
@@ -155,10 +158,12 @@ def _ongoing(
         query_id=batch.query_id,
         run_id=batch.run_id,
         batch_id=batch.batch_id,
-        sink_partition=result.partition,
+        sink_partition=None if result is None else result.partition,
         sink_partitions=batch.sink_partitions,
-        digest=result.digest,
+        digest="" if result is None else result.digest,
         input_digest=batch.input_digest,
+        group_id=prepared.group_id,
+        source_offsets=prepared.source_offsets,
     )
 
 

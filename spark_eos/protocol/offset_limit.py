@@ -52,4 +52,9 @@ class GlobalTimestamp:
     no_match: NoMatch
 
 
-OffsetLimit = Everywhere | SpecificOffsets | SpecificTimestamps | GlobalTimestamp
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """Where a consumer group stopped; EARLIEST in a partition that it has not read."""
+
+
+OffsetLimit = Everywhere | GroupOffsets | SpecificOffsets | SpecificTimestamps | GlobalTimestamp

@@ -29,7 +29,15 @@ class QueryTail:
     query_id: str
     last_batch_id: int | None = None
     committed_partitions: frozenset[int] = frozenset()
+    committed_offsets: bool = False
     complete: bool = True
+
+    def moves_offsets(self, batch_id: int) -> bool:
+        """Whether the group's offsets are still to be moved to the end of `batch_id`."""
+        return self.last_batch_id is None or (
+            batch_id > self.last_batch_id
+            or (batch_id == self.last_batch_id and not self.complete and not self.committed_offsets)
+        )
 
     def action(self, batch_id: int, partition: int) -> Action:
         """What the task of `partition` in `batch_id` does."""

@@ -26,13 +26,13 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Every partition of every topic whose whole name matches, new topics included."""
+    """Every partition of every topic whose name matches anywhere, new topics included."""
 
     regex: str
 
     def matches(self, topic: str) -> bool:
         """Whether the topic is read."""
-        return topic not in _INTERNAL and re.fullmatch(self.regex, topic) is not None
+        return topic not in _INTERNAL and re.search(self.regex, topic) is not None
 
 
 Subscription = Assign | Subscribe | Pattern

@@ -36,11 +36,16 @@ class ProducerIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedTransaction:
-    """A task's transaction: flushed, every delivery report checked, open."""
+    """A transaction that is flushed, every delivery report checked, and open.
+
+    A task's, or the driver's own, which holds no records but the offsets of a consumer group.
+    """
 
     identity: ProducerIdentity
     transaction_timeout_ms: int
     partitions: tuple[PartitionOffsets, ...]
+    group_id: str | None = None
+    source_offsets: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pyarrow import fs
 
 from spark_eos.errors import OptionError
+from spark_eos.protocol.offset_limit import Offsets
+from spark_eos.protocol.offset_map import from_map
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -42,16 +44,35 @@ class Checkpoint:
 
         Not the whole file: its metadata line holds the time at which the batch was first planned.
         """
+        _version, metadata, *offsets = self._offsets(batch_id)
+        watermark = json.loads(metadata).get("batchWatermarkMs", 0)
+        text = "\n".join([str(watermark), *offsets])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def kafka_offsets(self, batch_id: int) -> Offsets:
+        """Where the batch ends in the topics of its Kafka sources, this project's or Spark's own.
+
+        Sources of other kinds (files, a rate) have no partitions and are left out.
+        """
+        found: Offsets = {}
+        for line in self._offsets(batch_id)[2:]:
+            for partition, offset in _kafka_offsets(line).items():
+                if found.setdefault(partition, offset) != offset:
+                    raise OptionError(
+                        f"two sources of the query read {partition[0]}-{partition[1]} and are at"
+                        f" different offsets ({found[partition]} and {offset}): one group.id cannot"
+                        " say both. Remove group.id, or read the topic once"
+                    )
+        return found
+
+    def _offsets(self, batch_id: int) -> list[str]:
         content = self._read(f"offsets/{batch_id}")
         if content is None:
             raise OptionError(
                 f"checkpointLocation '{self.location}' has no file 'offsets/{batch_id}' for the"
                 " batch that runs"
             )
-        _version, metadata, *offsets = content.split("\n")
-        watermark = json.loads(metadata).get("batchWatermarkMs", 0)
-        text = "\n".join([str(watermark), *offsets])
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return content.split("\n")
 
     def _read(self, name: str) -> str | None:
         if _SCHEME.match(self.location):
@@ -63,6 +84,14 @@ class Checkpoint:
                 return bytes(stream.read()).decode()
         except FileNotFoundError:
             return None
+
+
+def _kafka_offsets(line: str) -> Offsets:
+    """The offsets of one source; none where they are not by topic and partition."""
+    try:
+        return from_map(json.loads(line))
+    except (AttributeError, TypeError, ValueError):
+        return {}
 
 
 def _hadoop_to_uri(location: str) -> str:

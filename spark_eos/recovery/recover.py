@@ -49,6 +49,7 @@ def recover(
         committed_partitions=frozenset(
             r.sink_partition for r in plan.committed if r.sink_partition is not None
         ),
+        committed_offsets=any(r.sink_partition is None for r in plan.committed),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.group import offsets_fate
 from spark_eos.kafka.visibility import fates
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
@@ -50,8 +51,12 @@ def survey(
     found = {name: Fate.COMMITTED for name, a in answers.items() if a.outcome is Outcome.DONE}
     refused = [r for r in records if r.identity.transactional_id not in found]
     if refused:
-        looked = [(r.identity.transactional_id, r.partitions) for r in refused]
+        looked = [(r.identity.transactional_id, r.partitions) for r in refused if not r.group_id]
         found |= fates(config, looked, deadline)
+    for r in refused:
+        if r.group_id and r.source_offsets:  # it wrote no records: its group tells
+            name = r.identity.transactional_id
+            found[name] = offsets_fate(config, r.group_id, r.source_offsets, deadline)
     return Survey(
         fates=found,
         refusals={

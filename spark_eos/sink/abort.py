@@ -66,6 +66,11 @@ def _abort_batch(
     if last_batch_id is not None and last_batch_id > batch_id:
         # Another driver has gone on, and what is open under these ids now is its own.
         return
+    if options.group_id is not None:
+        offsets_id = TransactionalId(
+            prefix=options.transactional_id_prefix, query_id=query_id, partition=None
+        )
+        _fence_open(str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)
     silent = set(range(sink_partitions)) - {message.task.partition for message in messages}
     prefix = options.transactional_id_prefix
     _fence_running(
@@ -118,6 +123,15 @@ def _log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> Non
     rows = abort_rows(batch, log.last_batch(batch.query_id), began, ended)
     if rows:
         log.append(batch.query_id, batch.batch_id, rows)
+
+
+def _fence_open(
+    transactional_id: str, coordinator: CoordinatorClient, timeout_ms: int, deadline: Deadline
+) -> None:
+    """End the driver's own transaction, which a commit that failed has left. No task has it."""
+    found = coordinator.describe([transactional_id], deadline)[transactional_id]
+    if found is not None and found.state is TransactionState.ONGOING:
+        coordinator.fence([transactional_id], timeout_ms=timeout_ms, deadline=deadline)
 
 
 def _fence_running(

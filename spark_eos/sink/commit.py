@@ -1,6 +1,7 @@
-"""Commit worker. The driver's part of a batch: decide (step 5), then complete (step 6)."""
+"""Commit worker. The driver's part of a batch: offsets, decide, complete (steps 4 to 6)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from spark_eos.failpoints import failpoint
 from spark_eos.options import SinkOptions
@@ -10,6 +11,7 @@ from spark_eos.sink.complete import complete
 from spark_eos.sink.connections import coordinator_client, transaction_log
 from spark_eos.sink.decide import decide, is_visible_already
 from spark_eos.sink.message import TaskMessage, running_batch, same_batch
+from spark_eos.sink.offsets import prepare_offsets
 
 
 def commit_batch(options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int) -> None:
@@ -22,6 +24,9 @@ def commit_batch(options: SinkOptions, messages: Sequence[TaskMessage], batch_id
     if is_visible_already(batch, tail, log):
         return
     coordinator = coordinator_client(options.client)
+    if tail.moves_offsets(batch_id):
+        offsets = prepare_offsets(options, batch.query_id, batch_id, deadline)
+        batch = replace(batch, offsets=offsets)
     decided = decide(
         batch,
         log=log,

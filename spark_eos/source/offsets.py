@@ -5,13 +5,16 @@ import time
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import check_librdkafka
 from spark_eos.kafka.data_loss import DataLoss
+from spark_eos.kafka.group import committed_offsets
 from spark_eos.kafka.offset_reader import OffsetReader, Retries
 from spark_eos.options import SourceOptions
+from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import (
     EARLIEST,
     LATEST,
     Everywhere,
     GlobalTimestamp,
+    GroupOffsets,
     NoMatch,
     Offsets,
     SpecificOffsets,
@@ -54,20 +57,22 @@ def starting_offsets(
 ) -> Offsets:
     """Where to start, inside what is there: a start before it is a loss, one behind it an error."""
     offsets = _resolve(reader, options, partitions, start=True)
-    if not isinstance(options.starting, SpecificOffsets):
+    if not isinstance(options.starting, SpecificOffsets | GroupOffsets):
         return offsets
+    option = "startingOffsets"
+    if isinstance(options.starting, GroupOffsets):
+        option = f"the offset of group '{options.group_id}'"
     earliest, latest = reader.earliest(partitions), reader.latest(partitions)
     for (topic, partition), offset in offsets.items():
         first, end = earliest[topic, partition], latest[topic, partition]
         if offset > end:
             raise OptionError(
-                f"startingOffsets of {topic}-{partition} is {offset}, but the partition ends at "
+                f"{option} of {topic}-{partition} is {offset}, but the partition ends at "
                 f"{end} ({options.isolation_level})"
             )
         if offset < first:
             DataLoss(options.fail_on_data_loss).report(
-                f"startingOffsets of {topic}-{partition} is {offset}, but the partition starts at "
-                f"{first}"
+                f"{option} of {topic}-{partition} is {offset}, but the partition starts at {first}"
             )
             offsets[topic, partition] = first
     return offsets
@@ -118,6 +123,10 @@ def _limit_offsets(
     match limit:
         case Everywhere(offset):
             return _numbers(reader, dict.fromkeys(partitions, offset))
+        case GroupOffsets():
+            return _numbers(
+                reader, dict.fromkeys(partitions, EARLIEST) | _of_group(options, partitions)
+            )
         case SpecificOffsets(offsets):
             _check_partitions(f"{side}Offsets", dict(offsets), partitions)
             return _numbers(reader, dict(offsets))
@@ -134,6 +143,12 @@ def _numbers(reader: OffsetReader, wanted: Offsets) -> Offsets:
     latest = reader.latest(p for p, offset in wanted.items() if offset == LATEST)
     numbers = {p: offset for p, offset in wanted.items() if offset >= 0}
     return numbers | earliest | latest
+
+
+def _of_group(options: SourceOptions, partitions: set[TopicPartition]) -> Offsets:
+    group_id = options.group_id or ""
+    deadline = Deadline.after_ms(options.api_timeout_ms)
+    return committed_offsets(options.client, group_id, sorted(partitions), deadline)
 
 
 def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: NoMatch) -> Offsets:

@@ -3,37 +3,65 @@
 import re
 from pathlib import Path
 
-import pytest
+from confluent_kafka import Producer
 
 import spark_eos
-from spark_eos.options import SINK_OPTIONS, sink_options
+from spark_eos.options import (
+    BATCH_OPTIONS,
+    SINK_OPTIONS,
+    SOURCE_OPTIONS,
+    STREAM_OPTIONS,
+    sink_options,
+    stream_options,
+)
 from tests.chaos.oracle import assert_exactly_once
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+SOURCE = (ROOT / "docs" / "source.md").read_text()
 
 
-@pytest.fixture
-def frame(sink, spark):
-    sink.add([("a",), ("b",)], "value string")
-    return spark.readStream.schema("value string").parquet(str(sink.checkpoint.parent / "input"))
+def examples(page, **places):
+    """The examples of a page, with places of this run in them."""
+    found = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    for name, place in places.items():
+        found = [example.replace(f'"{name}"', f'"{place}"') for example in found]
+    return found
 
 
-def test_examples_run(sink, spark, frame, topic):
-    name = topic(1)
-    write, read = (
-        example.replace("broker:9092", sink.bootstrap_servers)
-        .replace("/data/checkpoints/invoices", str(sink.checkpoint))
-        .replace('"invoices"', f'"{name}"')
-        for example in EXAMPLES
+def test_examples_run(kafka, spark, topic, tmp_path):
+    orders, invoices = topic(1), topic(1)
+    write(kafka, orders, "a", "b")
+    places = {"broker:9092": kafka.bootstrap_servers, "orders": orders, "invoices": invoices}
+    job, look = examples(README.replace("/data/checkpoints", str(tmp_path)), **places)
+    names = {"spark": spark}
+    exec(job, names)
+    names["query"].processAllAvailable()
+    names["query"].stop()
+    assert_exactly_once(kafka.bootstrap_servers, invoices, ["A", "B"])
+    found = eval(look.replace("batch_id = 42", "batch_id = 0"), names)
+    assert [row.transaction_status for row in found.collect()] == ["PrepareCommit"] * 2
+
+
+def test_examples_of_the_source_run(kafka, spark, topic):
+    orders = topic(1)
+    write(kafka, orders, "a", time_ms=1_700_000_000_000)
+    stream, batch, listen = examples(
+        SOURCE, **{"broker:9092": kafka.bootstrap_servers, "orders": orders}
     )
-    query = eval(write, {"df": frame})
-    query.processAllAvailable()
-    query.stop()
-    assert_exactly_once(sink.bootstrap_servers, name, ["a", "b"])
-    found = eval(read.replace("batch_id = 42", "batch_id = 0"), {"spark": spark})
-    assert [row.transaction_status for row in found.collect()] == ["PrepareCommit"]
+    names = {"spark": spark}
+    exec(stream, names)
+    assert names["orders"].isStreaming
+    exec(batch, names)
+    assert [row.value for row in names["yesterday"].collect()] == [b"a"]
+    exec(f"{listen}\nspark.streams.removeListener(LagListener())", names)
+
+
+def write(kafka, topic, *values, time_ms=0):
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for value in values:
+        producer.produce(topic, value, timestamp=time_ms)
+    assert producer.flush(30) == 0
 
 
 def test_options_are_those_of_the_product():
@@ -45,6 +73,30 @@ def test_options_are_those_of_the_product():
     assert defaults["transactionalIdPrefix"] == options.transactional_id_prefix
     assert int(defaults["kafka.transaction.timeout.ms"]) == options.transaction_timeout_ms
     assert int(defaults["apiTimeoutMs"]) == options.api_timeout_ms
+
+
+def test_options_of_the_source_are_those_of_the_product():
+    rows = re.findall(r"^\| (`[^|]+) \| ?([^|]*)\|", SOURCE.partition("## Where")[0], re.MULTILINE)
+    names = {name for names, _ in rows for name in re.findall(r"`([A-Za-z.*]+)`", names)}
+    own = {*SOURCE_OPTIONS, *STREAM_OPTIONS, *BATCH_OPTIONS}
+    assert names == own | {n for n in names if n.startswith("kafka.")}
+    options = stream_options({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
+    defaults = {names: default.strip() for names, default in rows}
+    assert defaults["`isolation.level`"] == f"`{options.isolation_level}`"
+    assert int(defaults["`kafkaConsumer.pollTimeoutMs`"]) == options.poll_timeout_ms
+    tries = f"{options.num_retries}, {options.retry_interval_ms}"
+    assert defaults["`fetchOffset.numRetries`, `fetchOffset.retryIntervalMs`"] == tries
+    assert int(defaults["`apiTimeoutMs`"]) == options.api_timeout_ms
+
+
+def test_each_row_of_the_parity_table_names_a_test_that_is_there():
+    table = SOURCE.partition("| what | shown by |")[2]
+    shown = re.findall(r"`([a-z_/]+\.py)::(test_\w+)`", table)
+    rows = [line for line in table.splitlines()[2:] if line.startswith("|")]
+    assert len(rows) > 20
+    assert all("::test_" in row for row in rows)
+    for file, test in shown:
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{file}::{test}"
 
 
 def test_changelog_begins_with_this_version():

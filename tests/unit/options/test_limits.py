@@ -80,7 +80,10 @@ def test_strategy_is_that_of_the_start(strategy, expected):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"startingOffsets": ""}, "startingOffsets '': accepted are earliest, latest and JSON"),
+        (
+            {"startingOffsets": ""},
+            "startingOffsets '': accepted are earliest, latest, group and JSON",
+        ),
         ({"startingOffsets": "newest"}, "startingOffsets 'newest': accepted are earliest"),
         ({"startingOffsets": "5"}, "startingOffsets '5': accepted are earliest"),
         ({"startingOffsets": "null"}, "startingOffsets 'null': accepted are earliest"),

@@ -86,7 +86,9 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"groupIdPrefix": " "}, "option groupIdPrefix is empty"),
         ({"kafka.group.id": ""}, "option kafka.group.id is empty"),
         ({"isolation.level": "serializable"}, "isolation.level 'serializable': accepted are read_"),
-        ({"kafka.isolation.level": ""}, "kafka.isolation.level '': accepted are read_committed"),
+        ({"kafka.isolation.level": ""}, "option kafka.isolation.level is empty"),
+        ({"startingOffsets": "group"}, "startingOffsets 'group' needs option group.id"),
+        ({"group.id": "a", "kafka.group.id": "b"}, "group.id and kafka.group.id do not say"),
         (
             {"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"},
             "isolation.level and kafka.isolation.level do not say the same",

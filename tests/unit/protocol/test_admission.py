@@ -40,9 +40,15 @@ def test_small_partition_is_not_starved():
     assert rate_limited(10, start, latest) == {A0: 9, A1: 1, B0: 0}
 
 
-def test_numbers_beyond_a_float_are_exact():
+def test_numbers_beyond_a_float_stay_inside():
     far = 2**62
-    assert rate_limited(2**61 + 1, {A0: far}, {A0: far + 2**61 + 3}) == {A0: far + 2**61 + 1}
+    (end,) = rate_limited(2**61 + 1, {A0: far}, {A0: far + 2**61 + 3}).values()
+    assert far < end <= far + 2**61 + 3
+
+
+def test_parts_are_those_of_sparks_own_arithmetic():
+    """22 * (30 / 44) is 14.9..., in whole numbers it would be 15."""
+    assert rate_limited(22, {A0: 0, A1: 0}, {A0: 30, A1: 14}) == {A0: 14, A1: 7}
 
 
 def test_partition_without_a_start_is_passed_on():

@@ -1,4 +1,4 @@
-"""A pattern is for whole names, and never for the brokers' own topics."""
+"""A pattern is found anywhere in a name, and never in those of the brokers' own topics."""
 
 import pytest
 
@@ -9,11 +9,12 @@ from spark_eos.protocol.subscription import Pattern
     ("regex", "topic", "expected"),
     [
         ("orders", "orders", True),
-        ("orders", "orders-2", False),
-        ("orders", "my-orders", False),
+        ("orders", "orders-2", True),
+        ("orders", "my-orders", True),
+        ("^orders$", "my-orders", False),
         ("orders.*", "orders-2", True),
         ("a|b", "b", True),
-        ("a|b", "ab", False),
+        ("^(a|b)$", "ab", False),
         ("a|ab", "ab", True),
         ("Orders", "orders", False),
         ("(?i)Orders", "orders", True),

@@ -1,0 +1,110 @@
+"""Driver. The consumer group whose offsets move with a query's batches.
+
+Nothing in Kafka keeps a plain consumer and a query from moving the same group. So the group is
+looked at after the offsets were sent into the transaction and before the batch is decided. A
+consumer that joined before is seen then, and nothing is decided. One that joins later asks for its
+offsets while the transaction is pending: the broker lets it wait until the transaction has ended,
+and it goes on exactly behind the batch.
+"""
+
+import json
+from typing import Any, Final
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentPartition
+
+from spark_eos.errors import BrokerUnreachableError, GroupInUseError, OptionError
+from spark_eos.kafka.admin import Admin, timeout_s
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.fate import Fate
+from spark_eos.protocol.offset_limit import Offsets
+from spark_eos.protocol.offset_map import from_map
+
+_NOT_ALLOWED: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
+
+_consumers: dict[tuple[ClientConfig, str], Any] = {}
+_admins: dict[ClientConfig, Admin] = {}
+
+
+def group_metadata(config: ClientConfig, group_id: str) -> object:
+    """What names the group in a transaction, of a consumer that never joins it."""
+    key = (config, group_id)
+    if key not in _consumers:
+        settings = config.librdkafka(**{"group.id": group_id, "enable.auto.commit": False})
+        _consumers[key] = Consumer(settings)
+    return _consumers[key].consumer_group_metadata()
+
+
+def check_not_in_use(config: ClientConfig, group_id: str, deadline: Deadline) -> None:
+    """Raise where a consumer is a member of the group."""
+    admin = _admin(config)
+    future = admin.client.describe_consumer_groups([group_id], request_timeout=timeout_s(deadline))[
+        group_id
+    ]
+    try:
+        members = admin.result(future, f"group '{group_id}'", deadline).members
+    except KafkaException as exception:
+        if exception.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return
+        raise _refusal(admin, exception, group_id) from None
+    if members:
+        raise GroupInUseError(
+            f"consumer '{members[0].client_id}' at {members[0].host} is a member of group"
+            f" '{group_id}', whose offsets this query moves: each would read what the other has"
+            " read. Nothing was decided. Stop one of the two; the other goes on where it stopped"
+        )
+
+
+def committed_offsets(
+    config: ClientConfig, group_id: str, partitions: list[tuple[str, int]], deadline: Deadline
+) -> Offsets:
+    """The offsets that the group has committed; absent for a partition where it has none."""
+    admin = _admin(config)
+    asked = ConsumerGroupTopicPartitions(group_id, [ConfluentPartition(*p) for p in partitions])
+    future = admin.client.list_consumer_group_offsets(
+        [asked], require_stable=True, request_timeout=timeout_s(deadline)
+    )[group_id]
+    try:
+        answer = admin.result(future, f"offsets of group '{group_id}'", deadline)
+    except KafkaException as exception:
+        if exception.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return {}
+        raise _refusal(admin, exception, group_id) from None
+    return {
+        (place.topic, place.partition): place.offset
+        for place in answer.topic_partitions
+        if place.error is None and place.offset >= 0
+    }
+
+
+def offsets_fate(config: ClientConfig, group_id: str, wanted: str, deadline: Deadline) -> Fate:
+    """What became of a transaction that moved the group to `wanted`, a map as JSON.
+
+    Only this query moves the group, batch by batch: a group that is not there yet was not moved.
+    Where its offsets expired that is said too, and to send them again does no harm.
+    """
+    logged = from_map(json.loads(wanted))
+    now = committed_offsets(config, group_id, list(logged), deadline)
+    moved = all(now.get(partition, -1) >= offset for partition, offset in logged.items())
+    return Fate.COMMITTED if moved else Fate.ABORTED
+
+
+def _admin(config: ClientConfig) -> Admin:
+    if config not in _admins:
+        _admins[config] = Admin(config)
+    return _admins[config]
+
+
+def _refusal(admin: Admin, exception: KafkaException, group_id: str) -> Exception:
+    error = exception.args[0]
+    if error.code() == _NOT_ALLOWED:
+        return OptionError(
+            f"the cluster does not show group '{group_id}': grant this user READ and DESCRIBE on it"
+        )
+    if error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+        return BrokerUnreachableError(
+            f"group '{group_id}' has offsets in a transaction that is still open: start the query"
+            " again when it has ended"
+        )
+    return admin.refusal(exception, f"group '{group_id}'")
