@@ -4,7 +4,15 @@ Keys arrive in lower case: Spark's option maps do not know case. Whatever is wro
 before a row is read or written, and named with its option, its value and what is accepted.
 """
 
-from spark_eos.options.sink import SINK_OPTIONS, SinkOptions, sink_options
+from spark_eos.options.sink import (
+    BATCH_WRITE_OPTIONS,
+    SINK_OPTIONS,
+    BatchWriteOptions,
+    SinkOptions,
+    WriteOptions,
+    batch_write_options,
+    sink_options,
+)
 from spark_eos.options.source import (
     BATCH_OPTIONS,
     SOURCE_OPTIONS,
@@ -16,12 +24,16 @@ from spark_eos.options.source import (
 
 __all__ = [
     "BATCH_OPTIONS",
+    "BATCH_WRITE_OPTIONS",
     "SINK_OPTIONS",
     "SOURCE_OPTIONS",
     "STREAM_OPTIONS",
+    "BatchWriteOptions",
     "SinkOptions",
     "SourceOptions",
+    "WriteOptions",
     "batch_options",
+    "batch_write_options",
     "sink_options",
     "stream_options",
 ]

@@ -1,8 +1,10 @@
-"""Every process. The options of a write."""
+"""Every process. The options of a write: streaming or batch, exactly once or at least once."""
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from enum import Enum
+from typing import Any, Final
 
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import ClientConfig
@@ -12,6 +14,7 @@ from spark_eos.options.values import (
     client_config,
     lower_case,
     milliseconds,
+    number,
     refuse_unknown,
     required,
     text,
@@ -25,16 +28,20 @@ DEFAULT_TRANSACTION_TIMEOUT_MS: Final = 900_000
 DEFAULT_TRANSACTIONAL_ID_PREFIX: Final = "spark-eos"
 DEFAULT_LOG_FOLDER: Final = "transaction_state"
 
-SINK_OPTIONS: Final = (
+WRITE_OPTIONS: Final = (
     "topic",
-    "checkpointLocation",
     "transactionLog",
     "transactionalIdPrefix",
     "deliveryGuarantee",
-    "group.id",
     "includeHeaders",
     "apiTimeoutMs",
 )
+SINK_OPTIONS: Final = (*WRITE_OPTIONS, "checkpointLocation", "group.id")
+BATCH_WRITE_OPTIONS: Final = (*WRITE_OPTIONS, "txnAppId", "txnVersion")
+
+# The names of applications and the ids of queries share one space: Spark draws its ids at random,
+# these are derived, and neither can be the other.
+_APPLICATIONS: Final = uuid.uuid5(uuid.NAMESPACE_URL, "spark-eos:txnAppId")
 
 # What exactly-once rests on, and what replaces it.
 _RESERVED: Final = {
@@ -51,46 +58,116 @@ _RESERVED: Final = {
 }
 
 
+class DeliveryGuarantee(Enum):
+    """What a reader may rely on."""
+
+    EXACTLY_ONCE = "exactly_once"
+    AT_LEAST_ONCE = "at_least_once"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkOptions:
-    """What a streaming write needs to know."""
+class WriteOptions:
+    """What every write needs to know."""
 
     client: ClientConfig
+    delivery_guarantee: DeliveryGuarantee
     topic: str | None
-    checkpoint_location: str
-    transaction_log: str
-    log_is_shared: bool
     transactional_id_prefix: str
     transaction_timeout_ms: int
     include_headers: bool
     api_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions(WriteOptions):
+    """What a streaming write needs to know."""
+
+    checkpoint_location: str
+    transaction_log: str
+    log_is_shared: bool
     group_id: str | None
 
 
-def sink_options(options: Mapping[str, str]) -> SinkOptions:
-    """Check and freeze the options of a streaming write."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWriteOptions(WriteOptions):
+    """What a batch write needs to know. Without a log the decision is not kept."""
+
+    transaction_log: str | None
+    query_id: str
+    version: int
+
+
+def sink_options(options: Mapping[str, str]) -> SinkOptions | WriteOptions:
+    """Check and freeze the options of a streaming write; SinkOptions where it is exactly once."""
     given = lower_case(options)
     refuse_unknown(given, SINK_OPTIONS)
-    guarantee = given.get("deliveryguarantee", "exactly_once")
-    if guarantee != "exactly_once":
-        raise OptionError(f"deliveryGuarantee '{guarantee}': accepted is exactly_once")
-    client = client_config(given, _RESERVED, own=("kafka.transaction.timeout.ms",))
+    common = _write_options(given)
+    if common["delivery_guarantee"] is DeliveryGuarantee.AT_LEAST_ONCE:
+        for name in ("group.id", "transactionLog", "kafka.transaction.timeout.ms"):
+            if name.lower() in given:
+                raise OptionError(
+                    f"option {name} has no meaning with deliveryGuarantee at_least_once"
+                )
+        return WriteOptions(**common)
     checkpoint = required(given, "checkpointLocation", "a folder that survives the driver")
     return SinkOptions(
-        client=client,
-        topic=_topic(given.get("topic")),
+        **common,
         checkpoint_location=checkpoint,
         transaction_log=text(given, "transactionLog")
         or f"{checkpoint.rstrip('/')}/{DEFAULT_LOG_FOLDER}",
         log_is_shared="transactionlog" in given,
-        transactional_id_prefix=_prefix(given),
-        transaction_timeout_ms=milliseconds(
-            given, "kafka.transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS, least=1000
-        ),
-        include_headers=boolean(given, "includeHeaders", default=True),
-        api_timeout_ms=milliseconds(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS, least=1),
         group_id=text(given, "group.id"),
     )
+
+
+def batch_write_options(options: Mapping[str, str]) -> BatchWriteOptions | WriteOptions:
+    """Check and freeze the options of `df.write`; BatchWriteOptions where it is exactly once."""
+    given = lower_case(options)
+    refuse_unknown(given, BATCH_WRITE_OPTIONS)
+    common = _write_options(given)
+    app_id, version = text(given, "txnAppId"), number(given, "txnVersion", least=0)
+    log = text(given, "transactionLog")
+    if (app_id is None) != (version is None):
+        missing = "txnAppId" if app_id is None else "txnVersion"
+        raise OptionError(f"option {missing} is missing: txnAppId and txnVersion belong together")
+    if common["delivery_guarantee"] is DeliveryGuarantee.AT_LEAST_ONCE:
+        for name in ("txnAppId", "transactionLog", "kafka.transaction.timeout.ms"):
+            if name.lower() in given:
+                raise OptionError(
+                    f"option {name} has no meaning with deliveryGuarantee at_least_once"
+                )
+        return WriteOptions(**common)
+    if app_id is not None and log is None:
+        raise OptionError(
+            "option transactionLog is missing: txnAppId and txnVersion are remembered there, in a"
+            " Delta table that every run of the job can reach"
+        )
+    query_id = uuid.uuid4() if app_id is None else uuid.uuid5(_APPLICATIONS, app_id)
+    return BatchWriteOptions(
+        **common, transaction_log=log, query_id=str(query_id), version=version or 0
+    )
+
+
+def _write_options(given: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "client": client_config(given, _RESERVED, own=("kafka.transaction.timeout.ms",)),
+        "delivery_guarantee": _guarantee(given),
+        "topic": _topic(given.get("topic")),
+        "transactional_id_prefix": _prefix(given),
+        "transaction_timeout_ms": milliseconds(
+            given, "kafka.transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS, least=1000
+        ),
+        "include_headers": boolean(given, "includeHeaders", default=True),
+        "api_timeout_ms": milliseconds(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS, least=1),
+    }
+
+
+def _guarantee(given: Mapping[str, str]) -> DeliveryGuarantee:
+    value = given.get("deliveryguarantee", DeliveryGuarantee.EXACTLY_ONCE.value).lower()
+    known = [guarantee.value for guarantee in DeliveryGuarantee]
+    if value not in known:
+        raise OptionError(f"deliveryGuarantee '{value}': accepted are {', '.join(known)}")
+    return DeliveryGuarantee(value)
 
 
 def _topic(topic: str | None) -> str | None:

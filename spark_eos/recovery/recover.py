@@ -21,16 +21,21 @@ def recover(
     query_id: str,
     *,
     log: TransactionLog,
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None,
     config: ClientConfig,
     coordinator: CoordinatorClient,
     deadline: Deadline,
 ) -> QueryTail:
-    """Complete the last decided batch of the query, or find out what is left of it."""
+    """Complete the last decided batch of the query, or find out what is left of it.
+
+    A batch write has no checkpoint: it logs its completion itself.
+    """
     last_batch_id = log.last_batch_id(query_id)
-    if last_batch_id is None or checkpoint.has_commit(last_batch_id):
+    if last_batch_id is None or (checkpoint and checkpoint.has_commit(last_batch_id)):
         return QueryTail(query_id=query_id, last_batch_id=last_batch_id)
     batch = log.last_batch(query_id)
+    if batch is None and checkpoint is None:  # long complete, and expired
+        return QueryTail(query_id=query_id, last_batch_id=last_batch_id)
     if batch is None:
         raise OutcomeUnknownError(
             f"the log's last batch of query {query_id} is {last_batch_id}, and its rows are gone"

@@ -15,7 +15,7 @@ from typing import Final
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
-from spark_eos.options import SinkOptions
+from spark_eos.options import SinkOptions, WriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, abort_rows
 from spark_eos.protocol.state import TransactionState
@@ -55,13 +55,13 @@ def _abort_batch(
     query_id = checkpoint.query_id()
     log = transaction_log(options.transaction_log, query_id)
     coordinator = coordinator_client(options.client)
-    if _complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
+    if complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
         return
     batch = None
     began = log.next_timestamp(query_id)
     if messages:
         batch = running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions)
-        _abort_prepared(batch, coordinator, deadline)
+        abort_prepared(batch, coordinator, deadline)
     last_batch_id = log.last_batch_id(query_id)
     if last_batch_id is not None and last_batch_id > batch_id:
         # Another driver has gone on, and what is open under these ids now is its own.
@@ -71,6 +71,20 @@ def _abort_batch(
             prefix=options.transactional_id_prefix, query_id=query_id, partition=None
         )
         _fence_open(str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)
+    fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
+    if batch is not None:
+        log_abort(batch, log, began)
+
+
+def fence_silent(
+    options: WriteOptions,
+    query_id: str,
+    messages: Sequence[TaskMessage],
+    sink_partitions: int,
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> None:
+    """Fence the ids of the partitions without a message, until no task of them can be left."""
     silent = set(range(sink_partitions)) - {message.task.partition for message in messages}
     prefix = options.transactional_id_prefix
     _fence_running(
@@ -82,11 +96,9 @@ def _abort_batch(
         options.transaction_timeout_ms,
         deadline,
     )
-    if batch is not None:
-        _log_abort(batch, log, began)
 
 
-def _complete_if_decided(
+def complete_if_decided(
     query_id: str,
     batch_id: int,
     log: TransactionLog,
@@ -104,9 +116,7 @@ def _complete_if_decided(
     return bool(decided)
 
 
-def _abort_prepared(
-    batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline
-) -> None:
+def abort_prepared(batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline) -> None:
     """Abort what the messages name.
 
     Whatever the answer: a transaction that is refused here has ended, or its id belongs to a newer
@@ -117,7 +127,7 @@ def _abort_prepared(
         coordinator.end(identities, committed=False, deadline=deadline)
 
 
-def _log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:
+def log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:
     """Tell of the abort. It decides nothing, so it comes last: no record means abort."""
     ended = max(log.next_timestamp(batch.query_id), began + timedelta(microseconds=1))
     rows = abort_rows(batch, log.last_batch(batch.query_id), began, ended)

@@ -6,11 +6,13 @@ Until the append returns nothing was decided, and any error means that Spark run
 """
 
 import time
+from datetime import datetime
 
 from spark_eos.errors import FencedError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
+from spark_eos.protocol.batch import LoggedBatch
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, check_prepared, decision_rows
 from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_partitions
@@ -46,6 +48,26 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
     return False
 
 
+def check(
+    batch: RunningBatch,
+    last: LoggedBatch | None,
+    coordinator: CoordinatorClient,
+    planned_at: float,
+    at: datetime,
+    deadline: Deadline,
+) -> tuple[TransactionRecord, ...]:
+    """Look at each transaction; returns the rows of the decision that nothing stands against."""
+    ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
+    descriptions = coordinator.describe(ids, deadline) if ids else {}
+    check_prepared(
+        batch,
+        descriptions,
+        now_ms=time.time() * 1000,
+        age_at_most_ms=(time.monotonic() - planned_at) * 1000,
+    )
+    return decision_rows(batch, last, descriptions, at)
+
+
 def decide(
     batch: RunningBatch,
     *,
@@ -55,17 +77,8 @@ def decide(
     deadline: Deadline,
 ) -> tuple[TransactionRecord, ...]:
     """Write the decision; returns the rows of the transactions that are now to be completed."""
-    ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
-    descriptions = coordinator.describe(ids, deadline) if ids else {}
-    check_prepared(
-        batch,
-        descriptions,
-        now_ms=time.time() * 1000,
-        age_at_most_ms=(time.monotonic() - planned_at) * 1000,
-    )
-    rows = decision_rows(
-        batch, log.last_batch(batch.query_id), descriptions, log.next_timestamp(batch.query_id)
-    )
+    last, at = log.last_batch(batch.query_id), log.next_timestamp(batch.query_id)
+    rows = check(batch, last, coordinator, planned_at, at, deadline)
     decided = tuple(
         row
         for row in rows

@@ -11,7 +11,7 @@ from spark_eos.errors import OptionError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.cluster import partition_counts
 from spark_eos.kafka.group import check_not_in_use, group_metadata
-from spark_eos.kafka.producer import TransactionalProducer
+from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.options import SinkOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets

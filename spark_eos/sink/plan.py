@@ -11,7 +11,7 @@ from spark_eos.failpoints import failpoint
 from spark_eos.kafka.client_config import check_librdkafka
 from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
 from spark_eos.log import TransactionLog
-from spark_eos.options import SinkOptions
+from spark_eos.options import SinkOptions, WriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.checkpoint import Checkpoint
@@ -30,7 +30,7 @@ def plan_batch(options: SinkOptions) -> QueryTail:
     query_id = checkpoint.query_id()
     key = (options, query_id)
     if key not in _planned_after:
-        _check_cluster(options, deadline)
+        check_cluster(options, deadline)
     coordinator = coordinator_client(options.client)
     log = transaction_log(options.transaction_log, query_id)
     tail = recover(
@@ -65,7 +65,8 @@ def _check_same_query(options: SinkOptions, log: TransactionLog, tail: QueryTail
     )
 
 
-def _check_cluster(options: SinkOptions, deadline: Deadline) -> None:
+def check_cluster(options: WriteOptions, deadline: Deadline) -> None:
+    """Raise where the cluster does not take what the job wants to do."""
     check_librdkafka(options.client)
     if options.topic is not None:
         partition_counts(options.client, [options.topic], deadline)

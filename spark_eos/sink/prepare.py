@@ -5,7 +5,7 @@ it can be committed or aborted from any process. The producer is dropped after t
 transaction.
 """
 
-from spark_eos.kafka.producer import TransactionalProducer
+from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import TaskResult
 from spark_eos.sink.digest import RowDigest

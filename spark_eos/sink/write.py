@@ -5,16 +5,18 @@ read in any case, because a stateful operator above the sink saves its state whe
 taken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
 from spark_eos.errors import FencedError, OptionError
 from spark_eos.failpoints import failpoint
-from spark_eos.kafka.producer import TransactionalProducer
+from spark_eos.kafka.producer import IdempotentProducer
 from spark_eos.kafka.rows import Rows
-from spark_eos.options import SinkOptions
+from spark_eos.kafka.transactional_producer import TransactionalProducer
+from spark_eos.options import WriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import Action, QueryTail, TaskResult
 from spark_eos.protocol.transactional_id import TransactionalId
@@ -23,9 +25,11 @@ from spark_eos.sink.digest import RowDigest
 from spark_eos.sink.prepare import prepare
 from spark_eos.sink.task import Task
 
+P = TypeVar("P", bound=IdempotentProducer)
+
 
 def write_partition(
-    task: Task, tail: QueryTail, options: SinkOptions, batches: Iterator[pa.RecordBatch]
+    task: Task, tail: QueryTail, options: WriteOptions, batches: Iterator[pa.RecordBatch]
 ) -> TaskResult:
     """Write and prepare one partition, or only read it where its rows are visible already."""
     if tail.query_id != task.query_id:
@@ -33,7 +37,7 @@ def write_partition(
             f"the checkpoint belongs to query {tail.query_id}, and {task.query_id} is running:"
             " checkpointLocation was replaced while the query ran"
         )
-    written = PartitionWrite(task, options)
+    written = PartitionWrite(options, lambda: transactional_producer(task, options))
     with written.aborting_on_failure():
         failpoint("task-started")
         if tail.action(task.batch_id, task.partition) is Action.WRITE:
@@ -51,13 +55,26 @@ def write_partition(
     return result
 
 
-class PartitionWrite:
-    """The rows of one task: their digest and, where they are sent, their open transaction."""
+def transactional_producer(task: Task, options: WriteOptions) -> TransactionalProducer:
+    """The producer of this attempt. Its id is the partition's, so it fences earlier attempts."""
+    transactional_id = TransactionalId(
+        prefix=options.transactional_id_prefix, query_id=task.query_id, partition=task.partition
+    )
+    return TransactionalProducer(
+        options.client,
+        str(transactional_id),
+        timeout_ms=options.transaction_timeout_ms,
+        send_timeout_ms=options.api_timeout_ms,
+    )
 
-    def __init__(self, task: Task, options: SinkOptions) -> None:
+
+class PartitionWrite(Generic[P]):
+    """The rows of one task: their digest and, where they are sent, their producer."""
+
+    def __init__(self, options: WriteOptions, new_producer: Callable[[], P]) -> None:
         self.digest = RowDigest()
-        self.producer: TransactionalProducer | None = None
-        self._task = task
+        self.producer: P | None = None
+        self._new_producer = new_producer
         self._options = options
         self._partition_counts: dict[str, int] = {}
 
@@ -92,9 +109,9 @@ class PartitionWrite:
                 self.digest.update(rows)
                 yield rows
 
-    def _ready(self, topic: str) -> TransactionalProducer:
+    def _ready(self, topic: str) -> P:
         """The producer, after a look that the topic is there; the first look also connects it."""
-        producer = self.producer or self._producer()
+        producer = self.producer or self._new_producer()
         deadline = self._deadline()
         if topic not in self._partition_counts:
             self._partition_counts[topic] = producer.partition_count(topic, deadline)
@@ -113,19 +130,6 @@ class PartitionWrite:
                     f"column 'partition' holds {partition}, and topic '{rows.topic}' has"
                     f" partitions 0 to {count - 1}. Correct the column, or leave it null"
                 )
-
-    def _producer(self) -> TransactionalProducer:
-        transactional_id = TransactionalId(
-            prefix=self._options.transactional_id_prefix,
-            query_id=self._task.query_id,
-            partition=self._task.partition,
-        )
-        return TransactionalProducer(
-            self._options.client,
-            str(transactional_id),
-            timeout_ms=self._options.transaction_timeout_ms,
-            send_timeout_ms=self._options.api_timeout_ms,
-        )
 
     def _deadline(self) -> Deadline:
         return Deadline.after_ms(self._options.api_timeout_ms)

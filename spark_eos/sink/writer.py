@@ -50,7 +50,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Commit worker: steps 5 and 6."""
         from spark_eos.sink.commit import commit_batch
 
-        sent = _task_messages(messages)
+        sent = task_messages(messages)
         if sent:
             commit_batch(self._options, sent, batchId)
 
@@ -58,10 +58,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Commit worker: after a failure or a stop."""
         from spark_eos.sink.abort import abort_batch
 
-        abort_batch(self._options, _task_messages(messages), batchId, len(messages))
+        abort_batch(self._options, task_messages(messages), batchId, len(messages))
 
 
-def _task_messages(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:
+def task_messages(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:
     """The messages of the tasks that ended well; a failed task has none."""
     sent: list[TaskMessage] = []
     for message in messages:

@@ -9,8 +9,8 @@ import pytest
 from spark_eos.errors import FencedError, TransactionLostError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.producer import TransactionalProducer
 from spark_eos.kafka.rows import Rows
+from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.log import TransactionLog
 from spark_eos.options import sink_options
 from spark_eos.protocol.deadline import Deadline

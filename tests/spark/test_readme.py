@@ -8,6 +8,7 @@ from confluent_kafka import Producer
 import spark_eos
 from spark_eos.options import (
     BATCH_OPTIONS,
+    BATCH_WRITE_OPTIONS,
     SINK_OPTIONS,
     SOURCE_OPTIONS,
     STREAM_OPTIONS,
@@ -33,7 +34,7 @@ def test_examples_run(kafka, spark, topic, tmp_path):
     orders, invoices = topic(1), topic(1)
     write(kafka, orders, "a", "b")
     places = {"broker:9092": kafka.bootstrap_servers, "orders": orders, "invoices": invoices}
-    job, look = examples(README.replace("/data/checkpoints", str(tmp_path)), **places)
+    job, look, batch = examples(README.replace("/data/checkpoints", str(tmp_path)), **places)
     names = {"spark": spark}
     exec(job, names)
     names["query"].processAllAvailable()
@@ -41,6 +42,10 @@ def test_examples_run(kafka, spark, topic, tmp_path):
     assert_exactly_once(kafka.bootstrap_servers, invoices, ["A", "B"])
     found = eval(look.replace("batch_id = 42", "batch_id = 0"), names)
     assert [row.transaction_status for row in found.collect()] == ["PrepareCommit"] * 2
+    for _ in range(2):
+        exec(batch, names)
+    written = ["A", "B", *(str(number) for number in range(100))]
+    assert_exactly_once(kafka.bootstrap_servers, invoices, written, settle_s=5)
 
 
 def test_examples_of_the_source_run(kafka, spark, topic):
@@ -65,9 +70,12 @@ def write(kafka, topic, *values, time_ms=0):
 
 
 def test_options_are_those_of_the_product():
-    table = re.findall(r"^\| `([A-Za-z.*]+)` \| ?([^|]*)\|", README, re.MULTILINE)
+    section = README.partition("## Options of a write")[2].partition("Columns:")[0]
+    rows = re.findall(r"^\| (`[^|]+) \| ?([^|]*)\|", section, re.MULTILINE)
+    table = [(n, default) for names, default in rows for n in re.findall(r"`([\w.*]+)`", names)]
     names = {name for name, _ in table}
-    assert names == {*SINK_OPTIONS, *(n for n in names if n.startswith("kafka."))}
+    own = {*SINK_OPTIONS, *BATCH_WRITE_OPTIONS}
+    assert names == own | {n for n in names if n.startswith("kafka.")}
     options = sink_options({"kafka.bootstrap.servers": "b:1", "checkpointLocation": "/c"})
     defaults = {name: default.strip("` ") for name, default in table}
     assert defaults["transactionalIdPrefix"] == options.transactional_id_prefix

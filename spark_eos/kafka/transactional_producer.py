@@ -1,0 +1,96 @@
+"""Task worker. The producer of one task attempt: one client, one epoch, one transaction.
+
+librdkafka keeps a producer's epoch over its transactions (no bump at each end), so a delayed EndTxn
+could end a *later* transaction of the same producer (KAFKA-17754). A client of its own for each
+attempt makes (producer id, epoch) unique to one transaction, and that transaction can be ended from
+another process by these two numbers. The client is dropped without ending it: the driver does.
+"""
+
+import json
+from typing import Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka import TopicPartition as ConfluentPartition
+
+from spark_eos.errors import DeliveryError
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.producer import IdempotentProducer
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.offset_limit import Offsets
+from spark_eos.protocol.transaction import PreparedTransaction, ProducerIdentity
+
+# The statistics are the only public place where librdkafka tells the producer's id and epoch.
+_STATISTICS_INTERVAL_MS: Final = 10
+
+
+class TransactionalProducer(IdempotentProducer):
+    """Sends the rows of one task attempt in one transaction and leaves it open."""
+
+    def __init__(
+        self, config: ClientConfig, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
+    ) -> None:
+        self._timeout_ms = timeout_ms
+        self._identity: ProducerIdentity | None = None
+        super().__init__(
+            config,
+            transactional_id,
+            send_timeout_ms=send_timeout_ms,
+            **{
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                "statistics.interval.ms": _STATISTICS_INTERVAL_MS,
+                "stats_cb": self._on_statistics,
+            },
+        )
+
+    def begin(self, deadline: Deadline) -> None:
+        """Fence and abort what an earlier attempt left, then open this attempt's transaction."""
+        try:
+            self._producer.init_transactions(max(0.1, deadline.remaining_s))
+            self._producer.begin_transaction()
+        except KafkaException as exception:
+            raise self._refusal(exception) from None
+
+    def send_offsets(self, offsets: Offsets, metadata: object, deadline: Deadline) -> None:
+        """Put the offsets of a consumer group into the transaction."""
+        places = [ConfluentPartition(*place, offset) for place, offset in offsets.items()]
+        try:
+            self._producer.send_offsets_to_transaction(
+                places, metadata, max(0.1, deadline.remaining_s)
+            )
+        except KafkaException as exception:
+            raise self._refusal(exception) from None
+
+    def prepare(self, deadline: Deadline) -> PreparedTransaction:
+        """Flush, check every delivery report, and name the transaction, which stays open."""
+        self.flush(deadline)
+        while self._identity is None:
+            if deadline.passed:
+                raise DeliveryError(f"no epoch in librdkafka's statistics: {self._name}")
+            self._producer.poll(0.002)
+        return PreparedTransaction(
+            identity=self._identity,
+            transaction_timeout_ms=self._timeout_ms,
+            partitions=self._reports.partitions(),
+        )
+
+    def abort(self, deadline: Deadline) -> None:
+        """End the transaction after a failure, so that no reader waits for its time-out."""
+        try:
+            self._producer.purge()
+            self._producer.abort_transaction(deadline.remaining_s)
+        except KafkaException:
+            # Fenced, timed out or out of reach: the next attempt or the driver ends it.
+            return
+
+    def _on_statistics(self, statistics: str) -> None:
+        # An epoch does not change while its transaction can be committed: librdkafka bumps it only
+        # after an error, and every error fails the attempt.
+        if self._identity is None:
+            eos = json.loads(statistics)["eos"]
+            if eos["producer_epoch"] >= 0:
+                self._identity = ProducerIdentity(
+                    transactional_id=self._name,
+                    producer_id=eos["producer_id"],
+                    producer_epoch=eos["producer_epoch"],
+                )

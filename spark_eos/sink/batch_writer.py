@@ -1,0 +1,66 @@
+"""The face of a batch write: what Spark calls, in three processes that share no memory.
+
+All or nothing over all partitions, by the steps of a micro-batch: write, prepare, decide, complete.
+With txnAppId and txnVersion the write is a batch of an application that the log remembers: what
+is logged is completed and not written again. Without a log the transactions are ended as soon as
+each was looked at: a driver that dies between the first and the last EndTxn leaves a part.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from spark_eos.options import BatchWriteOptions
+from spark_eos.protocol.replay import QueryTail
+from spark_eos.sink.message import TaskMessage
+from spark_eos.sink.task import Task
+from spark_eos.sink.writer import task_messages
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """`df.write`: made in the planner worker, then sent to the tasks and to the commit worker."""
+
+    def __init__(self, options: BatchWriteOptions, tail: QueryTail, run_id: str) -> None:
+        self._options = options
+        self._tail = tail
+        self._run_id = run_id
+        self._planned_at = time.monotonic()
+
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
+        """Task worker: steps 2 and 3."""
+        from pyspark import TaskContext
+
+        from spark_eos.sink.write import write_partition
+
+        context = TaskContext.get()
+        task = Task(
+            query_id=self._options.query_id,
+            run_id=self._run_id,
+            batch_id=self._options.version,
+            partition=context.partitionId() if context is not None else 0,
+        )
+        return TaskMessage(
+            task=task,
+            result=write_partition(task, self._tail, self._options, iterator),
+            tail=self._tail,
+            planned_at=self._planned_at,
+        )
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit worker: steps 5 and 6."""
+        from spark_eos.sink.batch_commit import commit_write
+
+        sent = task_messages(messages)
+        if sent:
+            commit_write(self._options, sent)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit worker: after a failure."""
+        from spark_eos.sink.batch_commit import abort_write
+
+        abort_write(self._options, task_messages(messages), len(messages))
