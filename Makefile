@@ -7,7 +7,7 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test demo bench-quick bench-read bench-log clean
+.PHONY: help setup check test test-slow demo bench-quick bench-read bench-log clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ check: $(STAMP) ## format, lint, types and import rules, in seconds
 
 test: check ## check, and all tests
 	@$(BIN)/python -m pytest
+
+test-slow: $(STAMP) ## run the longest fault tests, in some minutes
+	@$(BIN)/python -m pytest -m slow tests
 
 demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
 	@$(BIN)/python -m demo

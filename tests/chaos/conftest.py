@@ -47,6 +47,9 @@ class Scenario:
                     "partitions": 4,
                     "files_per_batch": 1,
                     "stop_when": None,
+                    "read_topic": None,
+                    "offsets_per_batch": 200,
+                    "write": None,
                     "arm": arm,
                 }
                 | settings

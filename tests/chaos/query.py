@@ -28,11 +28,29 @@ SETTINGS = {
 }
 
 
+def read(spark, settings):
+    """Files, a few at a time, or a topic."""
+    if settings["read_topic"] is None:
+        files = spark.readStream.schema("value string")
+        files = files.option("maxFilesPerTrigger", settings["files_per_batch"])
+        return files.text(settings["input"])
+    return (
+        spark.readStream.format("txnkafka")
+        .option("kafka.bootstrap.servers", settings["bootstrap_servers"])
+        .option("subscribe", settings["read_topic"])
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", settings["offsets_per_batch"])
+        .load()
+        .selectExpr("string(value) AS value")
+    )
+
+
 def run(spark, settings):
+    if settings["write"] is not None:
+        write(spark, settings)
+        return
     rows = (
-        spark.readStream.schema("value string")
-        .option("maxFilesPerTrigger", settings["files_per_batch"])
-        .text(settings["input"])
+        read(spark, settings)
         .selectExpr("value AS key", *settings["select"])
         .repartition(settings["partitions"], "key")
     )
@@ -50,6 +68,20 @@ def run(spark, settings):
             time.sleep(0.02)
         query.stop()
     query.awaitTermination()
+
+
+def write(spark, settings):
+    """A batch write of `write` numbers."""
+    (
+        spark.range(settings["write"], numPartitions=settings["partitions"])
+        .selectExpr("string(id) AS value")
+        .write.format("txnkafka")
+        .mode("append")
+        .option("kafka.bootstrap.servers", settings["bootstrap_servers"])
+        .option("topic", settings["topic"])
+        .options(**settings["options"])
+        .save()
+    )
 
 
 def listen(lines):

@@ -5,7 +5,12 @@ from kafka.protocol.producer.transaction import EndTxnRequest
 
 
 def end_open_transactions(scenario, commit_partitions):
-    """Commit the open transactions of these sink partitions, abort all others."""
+    """Commit the open transactions of these sink partitions, abort all others.
+
+    Where the query moves a group, "offsets" stands for the transaction that holds its offsets.
+    """
+    commit = {str(partition) for partition in commit_partitions}
+    expected = 5 if "group.id" in scenario.options else 4
     admin = KafkaAdminClient(bootstrap_servers=scenario.bootstrap_servers)
     try:
         listed = [
@@ -15,14 +20,14 @@ def end_open_transactions(scenario, commit_partitions):
         ]
         query_id = (scenario.checkpoint / "metadata").read_text().split('"')[3]
         ours = [name for name in listed if query_id in name]
-        assert len(ours) == 4, listed
+        assert len(ours) == expected, listed
         for name, found in admin.describe_transactions(ours).items():
             request = EndTxnRequest(
                 version=4,
                 transactional_id=name,
                 producer_id=found.producer_id,
                 producer_epoch=found.producer_epoch,
-                committed=int(name.rpartition("-")[2]) in commit_partitions,
+                committed=name.rpartition("-")[2] in commit,
             )
 
             async def end(request=request, node=found.coordinator_id):

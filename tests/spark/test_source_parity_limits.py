@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from tests.spark import topics
 from tests.spark.peers import Peers
@@ -121,3 +122,24 @@ def test_what_neither_reads(peers, edge, options):
     peers.refuse(
         subscribe=edge, **{k: v if isinstance(v, str) else {edge: v} for k, v in options.items()}
     )
+
+
+@pytest.mark.xfail(
+    strict=True, raises=AnalysisException, reason="refused here, because it is likely a mistake"
+)
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        # There, what does not exist is left out, a time below zero has the meaning of such an
+        # offset, and a task waits for the record that is not there, and then ends.
+        ({"assign": [0, 7]}, 10),
+        ({"startingOffsetsByTimestamp": {"0": -2, "1": -1, "2": -1}}, 10),
+        ({"endingOffsets": {"0": 11, "1": 0, "2": 0}, "failOnDataLoss": "false"}, 10),
+    ],
+)
+def test_what_only_sparks_connector_reads(peers, edge, options, rows):
+    given = {"kafkaConsumer.pollTimeoutMs": "500"}
+    given |= {k: v if isinstance(v, str) else {edge: v} for k, v in options.items()}
+    given |= {} if "assign" in given else {"subscribe": edge}
+    assert peers.frame("kafka", **given).count() == rows
+    peers.same(**given)

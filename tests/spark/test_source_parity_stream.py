@@ -86,12 +86,13 @@ def same(streams):
     return ends
 
 
-@pytest.mark.parametrize("most", ["13", "22"])
-def test_limited_batches_end_at_the_same_offsets(streams, kafka, most):
-    """And hold records of every shape. The limit is for 10, 30, 0 and 4 records."""
+def test_limited_batches_end_at_the_same_offsets(streams, kafka):
+    """And hold records of every shape. Of 10, 30, 0 and 4 records the second partition's part is
+    22 * 30 / 44, which is 15, but 14 in the floating point of Spark's connector.
+    """
     one, other = topics.create_edge(kafka.bootstrap_servers), topics.create(kafka.bootstrap_servers)
     topics.fill(kafka.bootstrap_servers, other, topics.numbered(4))
-    both = streams(subscribe=f"{one},{other}", maxOffsetsPerTrigger=most)
+    both = streams(subscribe=f"{one},{other}", maxOffsetsPerTrigger="22")
     ends = same(both)
     assert len(ends) >= 3
     assert ends[-1] == {one: {"0": 10, "1": 30, "2": 0}, other: {"0": 4}}
