@@ -17,6 +17,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from spark_eos.worker import task_started
+
 
 class TxnKafkaDataSource(DataSource):
     """`format("txnkafka")`."""
@@ -47,6 +49,7 @@ class TxnKafkaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of a streaming query."""
+        task_started()
         from spark_eos.options import stream_options
         from spark_eos.source.reader import StreamReader
         from spark_eos.source.schema import check_schema
@@ -63,6 +66,7 @@ class TxnKafkaDataSource(DataSource):
         """The writer of a streaming query. `overwrite` tells of complete mode, where Kafka, as in
         Spark's own sink, gets each result table behind the one before.
         """
+        task_started()
         from spark_eos.options import SinkOptions, sink_options
         from spark_eos.sink.columns import check_columns
         from spark_eos.sink.writer import StreamWriter

@@ -18,6 +18,7 @@ from spark_eos.errors import SparkEosError
 from spark_eos.options import SinkOptions
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.sink.message import TaskMessage
+from spark_eos.worker import task_started
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Task worker: steps 2 and 3."""
+        task_started()
         from spark_eos.sink.task import current_task
         from spark_eos.sink.write import write_partition
 

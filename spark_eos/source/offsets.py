@@ -1,5 +1,6 @@
 """Driver. What the user said of start and end, and what that is in Kafka now."""
 
+import logging
 import time
 
 from spark_eos.errors import OptionError
@@ -22,6 +23,8 @@ from spark_eos.protocol.offset_limit import (
     TopicPartition,
 )
 from spark_eos.protocol.subscription import Assign, Pattern
+
+_LOG = logging.getLogger(__name__)
 
 
 def offset_reader(options: SourceOptions) -> OffsetReader:
@@ -81,17 +84,23 @@ def starting_offsets(
 def ending_offsets(
     reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition]
 ) -> Offsets:
-    """Where to end; an end behind what is there would be waited for, so it is an error."""
+    """Where to end; an end behind what is there would be waited for, so it is an error.
+
+    Or, with failOnDataLoss false, it is cut off.
+    """
     offsets = _resolve(reader, options, partitions, start=False)
     if not isinstance(options.ending, SpecificOffsets):
         return offsets
     latest = reader.latest(partitions)
     for (topic, partition), offset in offsets.items():
-        if offset > latest[topic, partition]:
-            raise OptionError(
-                f"endingOffsets of {topic}-{partition} is {offset}, but the partition ends at "
-                f"{latest[topic, partition]} ({options.isolation_level})"
-            )
+        end = latest[topic, partition]
+        if offset > end:
+            text = f"endingOffsets of {topic}-{partition} is {offset}, but the partition ends at "
+            text += f"{end} ({options.isolation_level})"
+            if options.fail_on_data_loss:
+                raise OptionError(text)
+            _LOG.warning("%s: reading up to there", text)
+            offsets[topic, partition] = end
     return offsets
 
 

@@ -27,6 +27,7 @@ from spark_eos.source.filters import Pushed
 from spark_eos.source.read import read_range
 from spark_eos.source.schema import source_schema
 from spark_eos.source.stream_offsets import StreamOffsets
+from spark_eos.worker import task_started
 
 
 class _Read:
@@ -37,6 +38,7 @@ class _Read:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one range."""
+        task_started()
         if partition.value is None:  # Spark's partition for a read that has none
             return iter(())
         schema = to_arrow_schema(source_schema(self._options.include_headers), timezone="UTC")

@@ -142,4 +142,4 @@ def test_what_only_sparks_connector_reads(peers, edge, options, rows):
     given |= {k: v if isinstance(v, str) else {edge: v} for k, v in options.items()}
     given |= {} if "assign" in given else {"subscribe": edge}
     assert peers.frame("kafka", **given).count() == rows
-    peers.same(**given)
+    assert peers.frame("txnkafka", **given).count() == rows
