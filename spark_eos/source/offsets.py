@@ -174,9 +174,9 @@ def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: N
 
 def _check_partitions(option: str, named: Offsets, partitions: set[TopicPartition]) -> None:
     for topic, partition in sorted(partitions - named.keys()):
+        hint = "" if option.endswith("ByTimestamp") else ". Use -1 for latest and -2 for earliest"
         raise OptionError(
-            f"{option} must name every partition that is read: {topic}-{partition} is missing. "
-            "Use -1 for latest and -2 for earliest"
+            f"{option} must name every partition that is read: {topic}-{partition} is missing{hint}"
         )
     for topic, partition in sorted(named.keys() - partitions):
         raise OptionError(

@@ -99,6 +99,7 @@ def test_any_range_of_a_log_is_read_whole_by_one_warm_consumer(log: Log) -> None
             continue
         assert log.offsets(start, end) == list(range(start, end))
     assert list(consumer._warm.values()) == [kept]
+    assert kept.assignment() == []  # it fetches nothing between two ranges
 
 
 def test_range_ends_where_only_markers_and_aborted_records_are_left(log: Log) -> None:
@@ -113,6 +114,14 @@ def test_range_ends_where_only_markers_and_aborted_records_are_left(log: Log) ->
     assert log.offsets(0, 12, isolation="read_uncommitted") == [0, 1, 2, 4, 5, 6, 7, 9, 10]
 
 
+def test_range_with_markers_inside_ends_at_its_offset_and_not_by_a_count(log: Log) -> None:
+    for _ in range(4):
+        log.write(2, "commit")  # 0, 1, marker 2, 3, 4, marker 5, ...
+    assert log.offsets(0, 4) == [0, 1, 3]
+    assert log.offsets(1, 7) == [1, 3, 4, 6]
+    assert log.offsets(2, 9) == [3, 4, 6, 7]
+
+
 def test_range_ends_before_an_open_transaction(log: Log) -> None:
     log.write(3, "commit")
     log.write(1, "abort")  # 4, marker 5
@@ -124,6 +133,7 @@ def test_range_ends_before_an_open_transaction(log: Log) -> None:
 
 def test_two_ranges_at_once_do_not_disturb_each_other(log: Log) -> None:
     log.write(20_000)
+    log.offsets(0, 1)  # there is a warm one that both could take
     one, two = log.read(0, 20_000), log.read(5, 9)
     first = [m.offset() for m in next(one)]
     assert [m.offset() for records in two for m in records] == [5, 6, 7, 8]

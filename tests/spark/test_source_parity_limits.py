@@ -53,6 +53,13 @@ def test_offsets(peers, edge, start, end, rows):
     assert peers.same(subscribe=edge, startingOffsets=starts, endingOffsets=ends) == rows
 
 
+def test_end_behind_the_last_record_where_a_loss_is_allowed(peers, edge):
+    """There, a task waits for the record that is not there."""
+    given = {"failOnDataLoss": "false", "kafkaConsumer.pollTimeoutMs": "1000"}
+    ends = {edge: {"0": 11, "1": 1, "2": 0}}
+    assert peers.same(subscribe=edge, endingOffsets=ends, **given) == 11
+
+
 @pytest.mark.parametrize(
     ("options", "rows"),
     [
@@ -124,22 +131,17 @@ def test_what_neither_reads(peers, edge, options):
     )
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AnalysisException, reason="refused here, because it is likely a mistake"
-)
 @pytest.mark.parametrize(
-    ("options", "rows"),
+    ("options", "rows", "refusal"),
     [
-        # There, what does not exist is left out, a time below zero has the meaning of such an
-        # offset, and a task waits for the record that is not there, and then ends.
-        ({"assign": [0, 7]}, 10),
-        ({"startingOffsetsByTimestamp": {"0": -2, "1": -1, "2": -1}}, 10),
-        ({"endingOffsets": {"0": 11, "1": 0, "2": 0}, "failOnDataLoss": "false"}, 10),
+        ({"assign": [0, 7]}, 10, "-7 does not exist"),
+        ({"startingOffsetsByTimestamp": {"0": -2, "1": -1, "2": -1}}, 10, "-2 of partition"),
     ],
 )
-def test_what_only_sparks_connector_reads(peers, edge, options, rows):
-    given = {"kafkaConsumer.pollTimeoutMs": "500"}
-    given |= {k: v if isinstance(v, str) else {edge: v} for k, v in options.items()}
+def test_what_only_sparks_connector_reads(peers, edge, options, rows, refusal):
+    """There, a partition that is not there is left out, and a time below zero is an offset."""
+    given = {name: {edge: value} for name, value in options.items()}
     given |= {} if "assign" in given else {"subscribe": edge}
     assert peers.frame("kafka", **given).count() == rows
-    assert peers.frame("txnkafka", **given).count() == rows
+    with pytest.raises(AnalysisException, match=refusal):
+        peers.frame("txnkafka", **given).count()
