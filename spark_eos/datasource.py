@@ -67,46 +67,15 @@ class TxnKafkaDataSource(DataSource):
         Spark's own sink, gets each result table behind the one before.
         """
         task_started()
-        from spark_eos.options import SinkOptions, sink_options
-        from spark_eos.sink.columns import check_columns
-        from spark_eos.sink.writer import StreamWriter
+        from spark_eos.sink.choose import stream_writer
 
-        options = sink_options(self.options)
-        if not isinstance(options, SinkOptions):
-            from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter, check_cluster
-
-            if not self._travelled:
-                check_columns(schema, options.topic)
-                check_cluster(options)
-            return AtLeastOnceStreamWriter(options)
-        if self._travelled:
-            return StreamWriter(options)
-        from spark_eos.sink.plan import plan_batch
-
-        check_columns(schema, options.topic)
-        return StreamWriter(options, plan_batch(options))
+        return stream_writer(self.options, schema, plans=not self._travelled)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """The writer of a batch query. Kafka only appends."""
-        from spark_eos.errors import OptionError
-        from spark_eos.options import BatchWriteOptions, batch_write_options
-        from spark_eos.sink.columns import check_columns
+        """The writer of a batch query."""
+        from spark_eos.sink.choose import batch_writer
 
-        if overwrite:
-            raise OptionError("save mode 'overwrite' is not possible: Kafka appends. Use 'append'")
-        options = batch_write_options(self.options)
-        check_columns(schema, options.topic)
-        if not isinstance(options, BatchWriteOptions):
-            from spark_eos.sink.at_least_once import AtLeastOnceBatchWriter, check_cluster
-
-            check_cluster(options)
-            return AtLeastOnceBatchWriter(options)
-        import uuid
-
-        from spark_eos.sink.batch_commit import plan_write
-        from spark_eos.sink.batch_writer import BatchWriter
-
-        return BatchWriter(options, plan_write(options), run_id=str(uuid.uuid4()))
+        return batch_writer(self.options, schema, overwrite=overwrite)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _travelled=True)

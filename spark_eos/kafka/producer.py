@@ -69,7 +69,7 @@ class IdempotentProducer:
     def send(self, rows: Rows) -> None:
         """Queue rows of one topic, in order."""
         first = 0
-        if rows.headers is None:
+        if rows.only_keys_and_values:
             messages = rows.messages()
             self._await_room(len(rows))
             try:

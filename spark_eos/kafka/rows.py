@@ -32,11 +32,16 @@ class Rows:
             message["headers"] = self.headers[row]
         return message
 
+    @property
+    def only_keys_and_values(self) -> bool:
+        """Whether `produce_batch` can take them.
+
+        It has no headers, and silently leaves each record's own partition and timestamp out.
+        """
+        return self.headers is None and self.partitions is None and self.timestamps_ms is None
+
     def messages(self) -> list[dict[str, Any]]:
-        """All rows, as `produce_batch` takes them (it has no headers)."""
-        if self.partitions is None and self.timestamps_ms is None:
-            return [
-                {"key": key, "value": value}
-                for key, value in zip(self.keys, self.values, strict=True)
-            ]
-        return [self.message(row) for row in range(len(self))]
+        """All rows, as `produce_batch` takes them."""
+        return [
+            {"key": key, "value": value} for key, value in zip(self.keys, self.values, strict=True)
+        ]

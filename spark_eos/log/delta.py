@@ -30,7 +30,7 @@ from spark_eos.log.guard import check_append
 from spark_eos.log.record import from_table, newest_per_id, to_table
 from spark_eos.log.retention import Retention, Schedule, run_maintenance
 from spark_eos.log.settle import fenced_error, holds_rows
-from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS, open_table, table_uri
+from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS, check_exists, open_table, table_uri
 from spark_eos.log.tail import Tail, after_append, find_tail, read_tail
 from spark_eos.protocol.batch import LoggedBatch, latest_batch
 from spark_eos.protocol.transaction import TransactionRecord
@@ -68,6 +68,14 @@ class TransactionLog:
         """The log at `location`: a path, a `file:` URI or an object store's. Created if missing."""
         return cls(location, storage_options or {}, retention or Retention())
 
+    @classmethod
+    def existing(
+        cls, location: str, storage_options: Mapping[str, str] | None = None
+    ) -> "TransactionLog":
+        """The log at `location`, to read it; raise where there is none."""
+        check_exists(location, storage_options or {})
+        return cls.open(location, storage_options)
+
     @property
     def version(self) -> int:
         """The table's version that this object holds."""
@@ -96,6 +104,16 @@ class TransactionLog:
         files = [f for f in live_files(self._table) if f.may_hold_batch(query_id, batch_id)]
         rows = self._store.read(files)
         return latest_batch(r for r in rows if r.query_id == query_id and r.batch_id == batch_id)
+
+    def query_ids(self) -> set[str]:
+        """Every query that has rows in the log."""
+        return set(self.records().column("query_id").to_pylist())
+
+    def rows_from(self, query_id: str, batch_id: int) -> list[TransactionRecord]:
+        """The rows of the query's batches from `batch_id` on."""
+        files = [f for f in live_files(self._table) if f.may_hold_from(query_id, batch_id)]
+        rows = self._store.read(files)
+        return [r for r in rows if r.query_id == query_id and r.batch_id >= batch_id]
 
     def next_timestamp(self, query_id: str) -> datetime:
         """Now, but after every row of the query, so that clocks that differ do no harm."""

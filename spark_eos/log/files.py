@@ -69,6 +69,11 @@ class LiveFile:
         in_range = low is None or high is None or low <= batch_id <= high
         return in_range and self._may_hold_query(query_id)
 
+    def may_hold_from(self, query_id: str, batch_id: int) -> bool:
+        """Whether rows of this batch or a later one can be in the file."""
+        high = self.max_batch_id
+        return (high is None or high >= batch_id) and self._may_hold_query(query_id)
+
     def _may_hold_query(self, query_id: str) -> bool:
         low, high = self.min_query_id, self.max_query_id
         return low is None or high is None or low <= query_id <= high

@@ -12,7 +12,7 @@ from typing import Final
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
 from deltalake.exceptions import TableNotFoundError
 
-from spark_eos.errors import ForeignTableError
+from spark_eos.errors import ForeignTableError, OptionError
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.record import SCHEMA, check_version
 from spark_eos.protocol.transaction import RECORD_VERSION
@@ -63,6 +63,17 @@ def open_table(location: str, storage_options: Mapping[str, str]) -> DeltaTable:
         table = _create(uri, options)
     _check_table(location, table)
     return table
+
+
+def check_exists(location: str, storage_options: Mapping[str, str]) -> None:
+    """Raise where there is no Delta table: a reader must not create a log."""
+    try:
+        DeltaTable(table_uri(location), storage_options=dict(storage_options))
+    except TableNotFoundError:
+        raise OptionError(
+            f"transactionLog '{location}' is no Delta table: give the log of the query whose output"
+            " is read, by default <checkpointLocation>/transaction_state"
+        ) from None
 
 
 def _create(uri: str, options: dict[str, str]) -> DeltaTable:

@@ -13,7 +13,8 @@ from typing import Final
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.options.limits import ending, starting
-from spark_eos.options.offset_json import partitions
+from spark_eos.options.snapshot import SNAPSHOT, SnapshotOptions, snapshot
+from spark_eos.options.subscription import subscription
 from spark_eos.options.values import (
     DEFAULT_API_TIMEOUT_MS,
     boolean,
@@ -25,15 +26,14 @@ from spark_eos.options.values import (
     text,
 )
 from spark_eos.protocol.offset_limit import EARLIEST, LATEST, GroupOffsets, OffsetLimit
-from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
-from spark_eos.protocol.topic_name import RULE, is_topic_name
+from spark_eos.protocol.subscription import Subscription
 
 DEFAULT_MAX_TRIGGER_DELAY_MS: Final = 15 * 60 * 1000
 DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
 DEFAULT_NUM_RETRIES: Final = 3
 DEFAULT_RETRY_INTERVAL_MS: Final = 10
 DEFAULT_GROUP_ID_PREFIX: Final = "spark-eos-source"
-ISOLATION_LEVELS: Final = ("read_committed", "read_uncommitted")
+ISOLATION_LEVELS: Final = ("read_committed", "read_uncommitted", SNAPSHOT)
 
 SOURCE_OPTIONS: Final = (
     "assign",
@@ -50,13 +50,21 @@ SOURCE_OPTIONS: Final = (
     "groupIdPrefix",
     "group.id",
     "isolation.level",
+    "transactionLog",
+    "queryId",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
     "apiTimeoutMs",
 )
 STREAM_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
-BATCH_OPTIONS: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+BATCH_OPTIONS: Final = (
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "startingBatch",
+    "endingBatch",
+)
 
 _OWN: Final = ("kafka.isolation.level", "kafka.group.id")
 _STARTING: Final = "use startingOffsets; where a query stopped is kept in its checkpoint"
@@ -86,6 +94,7 @@ class SourceOptions:
     client: ClientConfig
     subscription: Subscription
     isolation_level: str
+    snapshot: SnapshotOptions | None
     starting: OffsetLimit
     ending: OffsetLimit
     fail_on_data_loss: bool
@@ -129,6 +138,7 @@ def includes_headers(options: Mapping[str, str]) -> bool:
 
 
 def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptions:
+    level = _isolation_level(given)
     start = starting(given, default_start)
     group_id = _either(given, "group.id", "kafka.group.id")
     if isinstance(start, GroupOffsets) and group_id is None:
@@ -141,8 +151,9 @@ def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptio
         )
     return SourceOptions(
         client=client_config(given, _RESERVED, own=_OWN),
-        subscription=_subscription(given),
-        isolation_level=_isolation_level(given),
+        subscription=subscription(given),
+        isolation_level="read_committed" if level == SNAPSHOT else level,
+        snapshot=snapshot(given, level),
         starting=start,
         ending=ending(given, start),
         fail_on_data_loss=boolean(given, "failOnDataLoss", default=True),
@@ -163,35 +174,6 @@ def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptio
         ),
         api_timeout_ms=milliseconds(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS, least=1),
     )
-
-
-def _subscription(given: Mapping[str, str]) -> Subscription:
-    names = [name for name in ("assign", "subscribe", "subscribePattern") if name.lower() in given]
-    if len(names) != 1:
-        found = "none is given" if not names else f"{' and '.join(names)} are given"
-        raise OptionError(f"one of assign, subscribe and subscribePattern is required: {found}")
-    value = given[names[0].lower()].strip()
-    if names == ["assign"]:
-        return Assign(partitions("assign", value))
-    if names == ["subscribePattern"]:
-        return _pattern(value)
-    topics = tuple(sorted({topic.strip() for topic in value.split(",") if topic.strip()}))
-    if not topics:
-        raise OptionError(f"subscribe '{value}': no topic is given")
-    for topic in topics:
-        if not is_topic_name(topic):
-            raise OptionError(f"subscribe '{topic}': {RULE}")
-    return Subscribe(topics)
-
-
-def _pattern(value: str) -> Pattern:
-    try:
-        re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise OptionError(f"subscribePattern '{value}' is no regular expression: {error}") from None
-    if not value:
-        raise OptionError("option subscribePattern is empty")
-    return Pattern(value)
 
 
 def _isolation_level(given: Mapping[str, str]) -> str:

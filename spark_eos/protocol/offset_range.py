@@ -35,6 +35,14 @@ class OffsetRange:
         return f"{self.topic}-{self.partition} [{self.start}, {self.end})"
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedRange:
+    """What a task reads, and how many records it must find, where that is known."""
+
+    range: OffsetRange
+    records: int | None = None
+
+
 def divide(
     ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None
 ) -> list[OffsetRange]:

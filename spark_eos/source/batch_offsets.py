@@ -2,22 +2,41 @@
 
 from spark_eos.errors import OptionError
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_range import OffsetRange, divide
+from spark_eos.protocol.offset_range import OffsetRange, PlannedRange, divide
 from spark_eos.source.filters import Pushed
 from spark_eos.source.offsets import (
     ending_offsets,
     existing_partitions,
     offset_reader,
+    open_snapshot,
     starting_offsets,
 )
 
 
+def plan_ranges(options: SourceOptions, pushed: Pushed) -> list[PlannedRange]:
+    """What each task of a batch read reads."""
+    if options.snapshot is None or not options.snapshot.names_batches:
+        return [PlannedRange(r) for r in batch_ranges(options, pushed)]
+    # Not narrowed: only the whole of a batch can be counted.
+    partitions = set(existing_partitions(offset_reader(options), options))
+    from spark_eos.source.snapshot import Snapshot, batch_ranges_of
+
+    snapshot = Snapshot(options, options.snapshot)
+    first, last = options.snapshot.starting_batch, options.snapshot.ending_batch
+    found = batch_ranges_of(snapshot, first, last, partitions)
+    return [PlannedRange(r, records) for r, records in sorted(found.items())]
+
+
 def batch_ranges(options: SourceOptions, pushed: Pushed) -> list[OffsetRange]:
-    """What each task reads. Start and end are checked before the filters are looked at."""
+    """Ranges by offsets. Start and end are checked before the filters are looked at."""
     reader = offset_reader(options)
     partitions = set(existing_partitions(reader, options))
     start = starting_offsets(reader, options, partitions)
     end = ending_offsets(reader, options, partitions)
+    snapshot = open_snapshot(options)
+    if snapshot is not None:
+        end = snapshot.cut(end)
+        start = {p: min(offset, end[p]) for p, offset in start.items()}
     for topic, partition in sorted(p for p in partitions if start[p] > end[p]):
         raise OptionError(
             f"the read of {topic}-{partition} would start at offset {start[topic, partition]}, "

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import TYPE_CHECKING
 
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import check_librdkafka
@@ -24,6 +25,9 @@ from spark_eos.protocol.offset_limit import (
 )
 from spark_eos.protocol.subscription import Assign, Pattern
 
+if TYPE_CHECKING:
+    from spark_eos.source.snapshot import Snapshot
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -36,6 +40,15 @@ def offset_reader(options: SourceOptions) -> OffsetReader:
         interval_ms=options.retry_interval_ms,
     )
     return OffsetReader(options.client, options.isolation_level, retries)
+
+
+def open_snapshot(options: SourceOptions) -> "Snapshot | None":
+    """The log that says where a read at isolation level snapshot ends."""
+    if options.snapshot is None:
+        return None
+    from spark_eos.source.snapshot import Snapshot  # it loads Delta
+
+    return Snapshot(options, options.snapshot)
 
 
 def existing_partitions(reader: OffsetReader, options: SourceOptions) -> dict[TopicPartition, str]:

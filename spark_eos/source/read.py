@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from spark_eos.errors import DataLossError, SparkEosError
 from spark_eos.kafka.consumer import ConsumerSettings, read
 from spark_eos.kafka.data_loss import DataLoss
 from spark_eos.kafka.range_reader import ReadPolicy
@@ -23,9 +24,9 @@ _BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
 def read_range(
-    options: SourceOptions, wanted: OffsetRange, schema: pa.Schema
+    options: SourceOptions, wanted: OffsetRange, schema: pa.Schema, expected: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the range, in order."""
+    """The rows of the range, in order; raise at its end where not as many came as `expected`."""
     settings = ConsumerSettings(
         client=options.client,
         isolation_level=options.isolation_level,
@@ -35,14 +36,27 @@ def read_range(
         poll_timeout_ms=options.poll_timeout_ms, data_loss=DataLoss(options.fail_on_data_loss)
     )
     gathered: list[Any] = []
+    count = 0
     with _no_garbage_collection():
         for records in read(settings, wanted, policy):
             gathered += records
+            count += len(records)
             if len(gathered) >= _BATCH_RECORDS or _bytes(gathered) >= _BATCH_BYTES:
                 yield record_batch(wanted, gathered, schema)
                 gathered = []
         if gathered:
             yield record_batch(wanted, gathered, schema)
+    if expected is not None and count != expected:
+        raise _miscounted(wanted, count, expected)
+
+
+def _miscounted(wanted: OffsetRange, count: int, expected: int) -> SparkEosError:
+    where = f"{wanted} holds {count} records, and the micro-batches wrote {expected}"
+    if count < expected:
+        return DataLossError(f"{where}: retention or compaction removed some. They cannot be read")
+    return SparkEosError(
+        f"{where}: others write to this topic too, and their records lie between. Read by offsets"
+    )
 
 
 @contextmanager

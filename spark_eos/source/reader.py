@@ -22,7 +22,8 @@ from pyspark.sql.streaming.datasource import (
 
 from spark_eos.options import SourceOptions
 from spark_eos.protocol.offset_map import from_map, to_map
-from spark_eos.source.batch_offsets import batch_ranges
+from spark_eos.protocol.offset_range import PlannedRange
+from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
 from spark_eos.source.read import read_range
 from spark_eos.source.schema import source_schema
@@ -42,7 +43,8 @@ class _Read:
         if partition.value is None:  # Spark's partition for a read that has none
             return iter(())
         schema = to_arrow_schema(source_schema(self._options.include_headers), timezone="UTC")
-        return read_range(self._options, partition.value, schema)
+        planned: PlannedRange = partition.value
+        return read_range(self._options, planned.range, schema, planned.records)
 
 
 class BatchReader(_Read, DataSourceReader):
@@ -63,7 +65,7 @@ class BatchReader(_Read, DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One task for each range."""
-        return [InputPartition(r) for r in batch_ranges(self._options, self._pushed)]
+        return [InputPartition(planned) for planned in plan_ranges(self._options, self._pushed)]
 
 
 class _PushFilters:
@@ -119,4 +121,5 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """One task for each range."""
-        return [InputPartition(r) for r in self._offsets.ranges(from_map(start), from_map(end))]
+        ranges = self._offsets.ranges(from_map(start), from_map(end))
+        return [InputPartition(PlannedRange(r)) for r in ranges]

@@ -10,9 +10,14 @@ from collections.abc import Callable
 from spark_eos.kafka.data_loss import DataLoss
 from spark_eos.options import SourceOptions
 from spark_eos.protocol.admission import available, rate_limited
-from spark_eos.protocol.offset_limit import Offsets, TopicPartition
+from spark_eos.protocol.offset_limit import LATEST, Everywhere, Offsets, TopicPartition
 from spark_eos.protocol.offset_range import OffsetRange, divide
-from spark_eos.source.offsets import existing_partitions, offset_reader, starting_offsets
+from spark_eos.source.offsets import (
+    existing_partitions,
+    offset_reader,
+    open_snapshot,
+    starting_offsets,
+)
 
 
 class StreamOffsets:
@@ -23,6 +28,7 @@ class StreamOffsets:
         self._clock = clock
         self._reader = offset_reader(options)
         self._loss = DataLoss(options.fail_on_data_loss)
+        self._snapshot = open_snapshot(options)
         self._topic_ids: dict[str, str] = {}
         self._last_trigger: float | None = None
         self._frozen = False
@@ -32,7 +38,10 @@ class StreamOffsets:
     def initial(self) -> Offsets:
         """Where a query without a checkpoint starts."""
         partitions = existing_partitions(self._reader, self._options)
-        return starting_offsets(self._reader, self._options, set(partitions))
+        start = starting_offsets(self._reader, self._options, set(partitions))
+        if self._snapshot is not None and self._options.starting == Everywhere(LATEST):
+            return self._snapshot.cut(start)
+        return start
 
     def freeze(self) -> None:
         """Nothing is new after the next question: the run ends where the topics end then.
@@ -49,6 +58,8 @@ class StreamOffsets:
         begin = self._with_new(start, latest)
         if self._must_wait(begin, latest):
             return start
+        if self._snapshot is not None:
+            return self._snapshot.limit(begin, latest, most)
         return latest if most is None else rate_limited(most, begin, latest)
 
     def ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
@@ -62,6 +73,10 @@ class StreamOffsets:
         self._check_topic_ids(partitions)
         if self._target is None:
             latest = self._reader.latest_not_behind(partitions, start)
+            if self._snapshot is not None:
+                cut = self._snapshot.cut(latest)
+                # A start that was given may lie inside of a batch that is not whole yet.
+                latest = {p: max(cut[p], min(start.get(p, 0), latest[p])) for p in latest}
             self._target = dict(latest) if self._frozen else None
         else:
             latest = {p: offset for p, offset in self._target.items() if p in partitions}

@@ -51,7 +51,7 @@ def test_examples_run(kafka, spark, topic, tmp_path):
 def test_examples_of_the_source_run(kafka, spark, topic):
     orders = topic(1)
     write(kafka, orders, "a", time_ms=1_700_000_000_000)
-    stream, batch, listen = examples(
+    stream, batch, third, listen = examples(
         SOURCE, **{"broker:9092": kafka.bootstrap_servers, "orders": orders}
     )
     names = {"spark": spark}
@@ -59,6 +59,7 @@ def test_examples_of_the_source_run(kafka, spark, topic):
     assert names["orders"].isStreaming
     exec(batch, names)
     assert [row.value for row in names["yesterday"].collect()] == [b"a"]
+    assert "startingBatch" in third  # it runs in test_snapshot.py
     exec(f"{listen}\nspark.streams.removeListener(LagListener())", names)
 
 

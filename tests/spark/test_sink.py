@@ -1,7 +1,8 @@
 """The sink in a real session: columns, topics, one commit a batch, a log that Spark can read."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from chispa import assert_df_equality
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql.functions import col
@@ -84,6 +85,26 @@ def test_keys_go_where_the_java_client_sends_them(sink, topic, spark):
         return {m.key(): m.partition() for m in found}
 
     assert places(ours) == places(peers)
+
+
+@pytest.mark.parametrize("headers", [False, True])
+def test_each_row_goes_to_its_own_partition_with_its_own_time(sink, topic, headers):
+    """With and without headers: librdkafka's batch call knows neither partition nor time."""
+    name, at = topic(3), datetime(2020, 1, 2, tzinfo=UTC)
+    rows = [(f"{i}", i % 3, at + timedelta(seconds=i)) for i in range(30)]
+    schema = "value string, partition int, timestamp timestamp"
+    if headers:
+        schema += ", headers array<struct<key: string, value: binary>>"
+        rows = [(*row, [("h", b"1")]) for row in rows]
+    sink.add(rows, schema)
+    sink.write(schema, topic=name)
+    found = read(sink.bootstrap_servers, name, 3)
+    assert len(found) == 30
+    start = int(at.timestamp() * 1000)
+    for message in found:
+        number = int(message.value())
+        assert message.partition() == number % 3
+        assert message.timestamp()[1] == start + 1000 * number
 
 
 def test_order_within_a_partition_is_the_order_of_the_rows(sink, topic):

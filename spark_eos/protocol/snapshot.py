@@ -1,0 +1,125 @@
+"""Pure. Snapshot isolation: the output of a query in whole micro-batches, never a part of one.
+
+A reader at read_committed sees a batch partition by partition, as its transactions end. Here ends
+are cut so that a batch is read in all of its partitions or in none:
+
+- a batch that is decided and not known to be committed everywhere is cut off, in each partition
+  before its first record there;
+- so is a batch of which some partition cannot be read yet, because another producer's open
+  transaction holds back the last stable offset;
+- and with it every batch that follows.
+
+The last stable offsets must be asked for before the log is read: what is below them was decided
+before, so it is in the log.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from spark_eos.protocol.batch import latest_batch
+from spark_eos.protocol.offset_limit import Offsets
+from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import PartitionOffsets, TransactionRecord
+
+_ENDED = (TransactionState.COMPLETE_COMMIT, TransactionState.EMPTY, TransactionState.DEAD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOutput:
+    """What one micro-batch wrote, and which of its transactions are not known to be committed."""
+
+    batch_id: int
+    partitions: tuple[PartitionOffsets, ...]
+    pending: tuple[TransactionRecord, ...]
+    aborted: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is visible, as the log has it."""
+        return not self.pending and not self.aborted
+
+    def first_offsets(self) -> Offsets:
+        """Where the batch begins in each partition that it wrote."""
+        found: Offsets = {}
+        for p in self.partitions:
+            place = (p.topic, p.partition)
+            found[place] = min(p.first_offset, found.get(place, p.first_offset))
+        return found
+
+    def end_offsets(self) -> Offsets:
+        """Behind its last record in each partition that it wrote."""
+        found: Offsets = {}
+        for p in self.partitions:
+            place = (p.topic, p.partition)
+            found[place] = max(p.last_offset + 1, found.get(place, 0))
+        return found
+
+    def records(self) -> dict[tuple[str, int], int]:
+        """How many records it wrote to each partition."""
+        found: dict[tuple[str, int], int] = defaultdict(int)
+        for p in self.partitions:
+            found[p.topic, p.partition] += p.records
+        return dict(found)
+
+
+def outputs(rows: Iterable[TransactionRecord]) -> list[BatchOutput]:
+    """The batches of one query in the log, in order."""
+    by_batch: dict[int, list[TransactionRecord]] = defaultdict(list)
+    for row in rows:
+        by_batch[row.batch_id].append(row)
+    return [_output(batch_id, by_batch[batch_id]) for batch_id in sorted(by_batch)]
+
+
+def whole_batches(batches: Sequence[BatchOutput], latest: Offsets) -> Offsets:
+    """The latest offsets, cut so that no batch is read in part."""
+    torn = next((i for i, b in enumerate(batches) if not _readable(b, latest)), len(batches))
+    return _before(batches[torn:], latest)
+
+
+def limited(
+    batches: Sequence[BatchOutput], start: Offsets, end: Offsets, most: int | None
+) -> Offsets:
+    """As many whole batches from `start` as `most` offsets allow, but at least one."""
+    if most is None or _size(start, end) <= most:
+        return end
+    best: Offsets | None = None
+    for number in range(len(batches)):
+        candidate = _before(batches[number + 1 :], end)
+        size = _size(start, candidate)
+        if size > 0 and (best is None or size <= most):
+            best = candidate
+        if size > most:
+            break
+    return end if best is None else best
+
+
+def _output(batch_id: int, rows: list[TransactionRecord]) -> BatchOutput:
+    batch = latest_batch(rows)
+    newest = batch.records if batch is not None else ()
+    visible = [r for r in newest if r.state in _ENDED or r.state.is_pending]
+    return BatchOutput(
+        batch_id=batch_id,
+        partitions=tuple(p for r in visible for p in r.partitions),
+        pending=tuple(r for r in newest if r.state is TransactionState.PREPARE_COMMIT),
+        aborted=any(r.state is TransactionState.COMPLETE_ABORT for r in newest),
+    )
+
+
+def _readable(batch: BatchOutput, latest: Offsets) -> bool:
+    ends = batch.end_offsets()
+    return batch.complete and all(ends[p] <= latest[p] for p in ends if p in latest)
+
+
+def _before(batches: Sequence[BatchOutput], ends: Offsets) -> Offsets:
+    """Ends before the first record of any of these batches."""
+    found = dict(ends)
+    for batch in batches:
+        for place, first in batch.first_offsets().items():
+            if place in found:
+                found[place] = min(found[place], first)
+    return found
+
+
+def _size(start: Offsets, end: Offsets) -> int:
+    return sum(max(0, end[p] - start.get(p, 0)) for p in end)

@@ -1,0 +1,55 @@
+"""Planner and commit worker. Which writer serves a write, when its options and columns are right.
+
+Imports stand where they are needed: a commit worker needs no plan, a planner no producer.
+"""
+
+import uuid
+from collections.abc import Mapping
+
+from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from spark_eos.errors import OptionError
+from spark_eos.options import BatchWriteOptions, SinkOptions, batch_write_options, sink_options
+from spark_eos.sink.columns import check_columns
+
+
+def stream_writer(
+    given: Mapping[str, str], schema: StructType, *, plans: bool
+) -> DataSourceStreamWriter:
+    """The writer of a streaming query. The one that `plans` recovers and travels to the tasks."""
+    options = sink_options(given)
+    if plans:
+        check_columns(schema, options.topic)
+    if not isinstance(options, SinkOptions):
+        from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter, check_cluster
+
+        if plans:
+            check_cluster(options)
+        return AtLeastOnceStreamWriter(options)
+    from spark_eos.sink.writer import StreamWriter
+
+    if not plans:
+        return StreamWriter(options)
+    from spark_eos.sink.plan import plan_batch
+
+    return StreamWriter(options, plan_batch(options))
+
+
+def batch_writer(
+    given: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> DataSourceWriter:
+    """The writer of a batch query, which travels to the tasks and to the commit worker."""
+    if overwrite:
+        raise OptionError("save mode 'overwrite' is not possible: Kafka appends. Use 'append'")
+    options = batch_write_options(given)
+    check_columns(schema, options.topic)
+    if not isinstance(options, BatchWriteOptions):
+        from spark_eos.sink.at_least_once import AtLeastOnceBatchWriter, check_cluster
+
+        check_cluster(options)
+        return AtLeastOnceBatchWriter(options)
+    from spark_eos.sink.batch_commit import plan_write
+    from spark_eos.sink.batch_writer import BatchWriter
+
+    return BatchWriter(options, plan_write(options), run_id=str(uuid.uuid4()))

@@ -1,0 +1,108 @@
+"""Whole micro-batches: no cut goes through one, whatever is open, held back or limited."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_eos.protocol.snapshot import BatchOutput, limited, outputs, whole_batches
+from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import PartitionOffsets
+from tests.unit.protocol.builders import at, record
+
+P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
+
+
+def batch(batch_id, *ranges, torn=False):
+    """A batch that wrote `(partition, first, last)`."""
+    return BatchOutput(
+        batch_id=batch_id,
+        partitions=tuple(
+            PartitionOffsets(
+                topic="t",
+                partition=p,
+                first_offset=first,
+                last_offset=last,
+                records=last - first + 1,
+            )
+            for p, first, last in ranges
+        ),
+        pending=(),
+        aborted=torn,
+    )
+
+
+def test_everything_is_read_when_all_batches_are_whole():
+    batches = [batch(0, (0, 0, 4), (1, 0, 2)), batch(1, (0, 6, 9))]
+    latest = {P0: 11, P1: 4, P2: 7}
+    assert whole_batches(batches, latest) == latest
+
+
+def test_torn_batch_is_cut_off_where_it_begins_in_each_partition():
+    batches = [batch(0, (0, 0, 4), (1, 0, 2)), batch(1, (0, 6, 9), (1, 4, 5), torn=True)]
+    assert whole_batches(batches, {P0: 11, P1: 7, P2: 7}) == {P0: 6, P1: 4, P2: 7}
+
+
+def test_batch_that_another_transaction_holds_back_is_cut_off_everywhere():
+    """Partition 1 can be read up to 4 only: its records of batch 1 are behind."""
+    batches = [batch(0, (0, 0, 4)), batch(1, (0, 6, 9), (1, 4, 5)), batch(2, (0, 11, 12))]
+    assert whole_batches(batches, {P0: 14, P1: 4}) == {P0: 6, P1: 4}
+
+
+def test_batch_of_several_tasks_in_one_partition_begins_with_the_first():
+    batches = [batch(0, (0, 7, 9), (0, 3, 5), torn=True)]
+    assert whole_batches(batches, {P0: 20}) == {P0: 3}
+
+
+def test_limit_takes_whole_batches_and_at_least_one():
+    batches = [batch(i, (0, 10 * i, 10 * i + 8), (1, 5 * i, 5 * i + 3)) for i in range(4)]
+    end = {P0: 40, P1: 20}
+    start = {P0: 0, P1: 0}
+    assert limited(batches, start, end, None) == end
+    assert limited(batches, start, end, 1000) == end
+    assert limited(batches, start, end, 31) == {P0: 20, P1: 10}
+    assert limited(batches, start, end, 1) == {P0: 10, P1: 5}
+    assert limited(batches, {P0: 10, P1: 5}, end, 1) == {P0: 20, P1: 10}
+    assert limited(batches, end, end, 1) == end
+
+
+@given(
+    sizes=st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=8),
+    torn=st.sets(st.integers(0, 7), max_size=2),
+    held=st.tuples(*[st.integers(0, 40)] * 3),
+    most=st.integers(1, 30),
+)
+def test_no_cut_goes_through_a_batch(sizes, torn, held, most):
+    position, batches = [0, 0, 0], []
+    for number, counts in enumerate(sizes):
+        ranges = []
+        for p, count in enumerate(counts):
+            if count:
+                ranges.append((p, position[p], position[p] + count - 1))
+                position[p] += count + 1  # and a marker
+        batches.append(batch(number, *ranges, torn=number in torn))
+    latest = {("t", p): min(position[p], held[p]) for p in range(3)}
+    whole = whole_batches(batches, latest)
+    first_limited = limited(batches, {}, whole, most)
+    for end in (whole, first_limited):
+        seen = []
+        for b in batches:
+            inside = {p: end[p] >= e for p, e in b.end_offsets().items()}
+            outside = {p: end[p] <= f for p, f in b.first_offsets().items()}
+            assert all(inside.values()) or all(outside.values()), (b, end)
+            seen.append(bool(b.partitions) and all(inside.values()))
+            assert not (seen[-1] and b.aborted)
+        written = [s for s, b in zip(seen, batches, strict=True) if b.partitions]
+        assert written == sorted(written, reverse=True)  # none after one that is left out
+    assert all(first_limited[p] <= whole[p] <= latest[p] for p in latest)
+
+
+def test_batches_are_taken_from_the_newest_rows_of_the_log():
+    rows = [
+        record(0, TransactionState.PREPARE_COMMIT, batch_id=7),
+        record(0, TransactionState.COMPLETE_COMMIT, batch_id=7, entry_timestamp=at(1)),
+        record(1, TransactionState.PREPARE_COMMIT, batch_id=8),
+        record(2, TransactionState.COMPLETE_ABORT, batch_id=9, entry_timestamp=at(1)),
+    ]
+    whole, decided, torn = outputs(rows)
+    assert (whole.batch_id, whole.complete) == (7, True)
+    assert (decided.batch_id, decided.complete, len(decided.pending)) == (8, False, 1)
+    assert (torn.batch_id, torn.complete, torn.partitions) == (9, False, ())
