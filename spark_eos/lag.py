@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from spark_eos.protocol.offset_map import from_map
+from spark_eos.protocol.offset_map import kafka_offsets
 
 _LOG = logging.getLogger(__name__)
 
@@ -63,7 +63,8 @@ def lags_of(progress: Mapping[str, Any]) -> list[SourceLag]:
     """The lag of each Kafka source in a progress: `query.lastProgress`, or its JSON as a dict."""
     found = []
     for source in progress["sources"]:
-        end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+        end = kafka_offsets(source.get("endOffset"))
+        latest = kafka_offsets(source.get("latestOffset"))
         if end and latest:
             behind = {
                 f"{topic}-{partition}": max(0, offset - end.get((topic, partition), 0))
@@ -80,7 +81,7 @@ class LagListener(StreamingQueryListener):
         self._report = report or _log
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Compute and report. A progress that cannot be read must not end in Spark's log."""
+        """Compute and report."""
         progress = json.loads(event.progress.json)
         query = progress.get("name") or progress["id"]
         for lag in lags_of(progress):
@@ -98,12 +99,3 @@ class LagListener(StreamingQueryListener):
 
 def _log(query: str, lag: SourceLag) -> None:
     _LOG.info("%s %s", query, json.dumps(lag.as_dict()))
-
-
-def _offsets(given: object) -> dict[tuple[str, int], int] | None:
-    """Offsets by topic and partition, or None for a source of another kind."""
-    try:
-        parsed = json.loads(given) if isinstance(given, str) else given
-        return from_map(parsed)  # type: ignore[arg-type]
-    except (AttributeError, TypeError, ValueError):
-        return None

@@ -50,11 +50,11 @@ def read(
     consumer = _warm.pop(settings, None) or Consumer(_librdkafka(settings))
     try:
         yield from RangeReader(consumer, settings.client, wanted, policy).messages()
-    except BaseException as error:
-        if not isinstance(error, GeneratorExit):  # that one says: who reads wants no more
-            consumer.close()
-            raise
+    except GeneratorExit:  # who reads wants no more
         _keep(settings, consumer)
+        raise
+    except BaseException:
+        consumer.close()
         raise
     _keep(settings, consumer)
 

@@ -37,6 +37,10 @@ class Retries:
     at_least: int
     interval_ms: int
 
+    def pause_s(self, turn: int) -> float:
+        """How long to wait after this turn: twice as long each time, up to a second."""
+        return min(_LONGEST_PAUSE_S, self.interval_ms / 1000 * float(2 ** min(turn, 16)))
+
 
 class OffsetReader:
     """Asks one cluster, with one client that is kept."""
@@ -79,7 +83,7 @@ class OffsetReader:
             found = self.latest(wanted)
             if all(found[p] >= known[p] for p in found if p in known):
                 break
-            time.sleep(self._pause_s(turn))
+            time.sleep(self._retries.pause_s(turn))
         return found
 
     def _partitions(
@@ -179,10 +183,7 @@ class OffsetReader:
                     ) from None
             # A client goes on asking the leader it knows; a new one asks who leads.
             self._admin = Admin(self._config)
-            time.sleep(self._pause_s(turn))
-
-    def _pause_s(self, turn: int) -> float:
-        return min(_LONGEST_PAUSE_S, self._retries.interval_ms / 1000 * float(2 ** min(turn, 16)))
+            time.sleep(self._retries.pause_s(turn))
 
 
 class _PassingError(Exception):

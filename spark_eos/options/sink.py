@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
 from spark_eos.errors import OptionError
@@ -27,6 +26,9 @@ from spark_eos.protocol.transactional_id import is_prefix
 DEFAULT_TRANSACTION_TIMEOUT_MS: Final = 900_000
 DEFAULT_TRANSACTIONAL_ID_PREFIX: Final = "spark-eos"
 DEFAULT_LOG_FOLDER: Final = "transaction_state"
+
+EXACTLY_ONCE: Final = "exactly_once"
+AT_LEAST_ONCE: Final = "at_least_once"
 
 WRITE_OPTIONS: Final = (
     "topic",
@@ -58,19 +60,11 @@ _RESERVED: Final = {
 }
 
 
-class DeliveryGuarantee(Enum):
-    """What a reader may rely on."""
-
-    EXACTLY_ONCE = "exactly_once"
-    AT_LEAST_ONCE = "at_least_once"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
     """What every write needs to know."""
 
     client: ClientConfig
-    delivery_guarantee: DeliveryGuarantee
     topic: str | None
     transactional_id_prefix: str
     transaction_timeout_ms: int
@@ -102,12 +96,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions | WriteOptions:
     given = lower_case(options)
     refuse_unknown(given, SINK_OPTIONS)
     common = _write_options(given)
-    if common["delivery_guarantee"] is DeliveryGuarantee.AT_LEAST_ONCE:
-        for name in ("group.id", "transactionLog", "kafka.transaction.timeout.ms"):
-            if name.lower() in given:
-                raise OptionError(
-                    f"option {name} has no meaning with deliveryGuarantee at_least_once"
-                )
+    if _is_at_least_once(given, "group.id"):
         return WriteOptions(**common)
     checkpoint = required(given, "checkpointLocation", "a folder that survives the driver")
     return SinkOptions(
@@ -130,12 +119,7 @@ def batch_write_options(options: Mapping[str, str]) -> BatchWriteOptions | Write
     if (app_id is None) != (version is None):
         missing = "txnAppId" if app_id is None else "txnVersion"
         raise OptionError(f"option {missing} is missing: txnAppId and txnVersion belong together")
-    if common["delivery_guarantee"] is DeliveryGuarantee.AT_LEAST_ONCE:
-        for name in ("txnAppId", "transactionLog", "kafka.transaction.timeout.ms"):
-            if name.lower() in given:
-                raise OptionError(
-                    f"option {name} has no meaning with deliveryGuarantee at_least_once"
-                )
+    if _is_at_least_once(given, "txnAppId"):
         return WriteOptions(**common)
     if app_id is not None and log is None:
         raise OptionError(
@@ -151,7 +135,6 @@ def batch_write_options(options: Mapping[str, str]) -> BatchWriteOptions | Write
 def _write_options(given: Mapping[str, str]) -> dict[str, Any]:
     return {
         "client": client_config(given, _RESERVED, own=("kafka.transaction.timeout.ms",)),
-        "delivery_guarantee": _guarantee(given),
         "topic": _topic(given.get("topic")),
         "transactional_id_prefix": _prefix(given),
         "transaction_timeout_ms": milliseconds(
@@ -162,12 +145,19 @@ def _write_options(given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _guarantee(given: Mapping[str, str]) -> DeliveryGuarantee:
-    value = given.get("deliveryguarantee", DeliveryGuarantee.EXACTLY_ONCE.value).lower()
-    known = [guarantee.value for guarantee in DeliveryGuarantee]
-    if value not in known:
-        raise OptionError(f"deliveryGuarantee '{value}': accepted are {', '.join(known)}")
-    return DeliveryGuarantee(value)
+def _is_at_least_once(given: Mapping[str, str], exactly_once_only: str) -> bool:
+    """Whether that is asked for; then raise for an option that only transactions give a meaning."""
+    value = given.get("deliveryguarantee", EXACTLY_ONCE).lower()
+    if value not in (EXACTLY_ONCE, AT_LEAST_ONCE):
+        raise OptionError(
+            f"deliveryGuarantee '{value}': accepted are {EXACTLY_ONCE}, {AT_LEAST_ONCE}"
+        )
+    if value == EXACTLY_ONCE:
+        return False
+    for name in (exactly_once_only, "transactionLog", "kafka.transaction.timeout.ms"):
+        if name.lower() in given:
+            raise OptionError(f"option {name} has no meaning with deliveryGuarantee at_least_once")
+    return True
 
 
 def _topic(topic: str | None) -> str | None:

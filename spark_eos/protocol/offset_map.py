@@ -4,6 +4,7 @@ Spark's own source writes the same, so a query can change from one source to the
 with its checkpoint.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,3 +26,12 @@ def from_map(given: Mapping[str, Mapping[str, Any]]) -> Offsets:
         for topic, partitions in given.items()
         for partition, offset in partitions.items()
     }
+
+
+def kafka_offsets(given: object) -> Offsets:
+    """The offsets of a source, as JSON or parsed; none where it is a source of another kind."""
+    try:
+        parsed = json.loads(given) if isinstance(given, str) else given
+        return from_map(parsed)  # type: ignore[arg-type]
+    except (AttributeError, TypeError, ValueError):
+        return {}

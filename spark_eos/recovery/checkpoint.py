@@ -14,7 +14,7 @@ from pyarrow import fs
 
 from spark_eos.errors import OptionError
 from spark_eos.protocol.offset_limit import Offsets
-from spark_eos.protocol.offset_map import from_map
+from spark_eos.protocol.offset_map import kafka_offsets
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -56,7 +56,7 @@ class Checkpoint:
         """
         found: Offsets = {}
         for line in self._offsets(batch_id)[2:]:
-            for partition, offset in _kafka_offsets(line).items():
+            for partition, offset in kafka_offsets(line).items():
                 if found.setdefault(partition, offset) != offset:
                     raise OptionError(
                         f"two sources of the query read {partition[0]}-{partition[1]} and are at"
@@ -84,14 +84,6 @@ class Checkpoint:
                 return bytes(stream.read()).decode()
         except FileNotFoundError:
             return None
-
-
-def _kafka_offsets(line: str) -> Offsets:
-    """The offsets of one source; none where they are not by topic and partition."""
-    try:
-        return from_map(json.loads(line))
-    except (AttributeError, TypeError, ValueError):
-        return {}
 
 
 def _hadoop_to_uri(location: str) -> str:

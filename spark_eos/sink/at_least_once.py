@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def check_cluster(options: WriteOptions) -> None:
-    """Planner worker. Raise where the job cannot work, before a row is written."""
-    from spark_eos.kafka.client_config import check_librdkafka
-    from spark_eos.kafka.cluster import partition_counts
-    from spark_eos.protocol.deadline import Deadline
-
-    check_librdkafka(options.client)
-    if options.topic is not None:
-        deadline = Deadline.after_ms(options.api_timeout_ms)
-        partition_counts(options.client, [options.topic], deadline)
-
-
 def write_rows(options: WriteOptions, batches: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
     """Task worker. Returns when the brokers have taken every row."""
     from spark_eos.kafka.producer import IdempotentProducer

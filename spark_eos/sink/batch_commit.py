@@ -16,11 +16,12 @@ from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
 from spark_eos.sink.abort import abort_prepared, complete_if_decided, fence_silent, log_abort
+from spark_eos.sink.cluster import check_cluster
+from spark_eos.sink.commit import decide_and_complete
 from spark_eos.sink.complete import complete
 from spark_eos.sink.connections import coordinator_client, transaction_log
-from spark_eos.sink.decide import check, decide, is_visible_already
+from spark_eos.sink.decide import check, is_visible_already
 from spark_eos.sink.message import TaskMessage, running_batch, same_batch
-from spark_eos.sink.plan import check_cluster
 
 _LOG = logging.getLogger(__name__)
 _NO_INPUT_DIGEST = ""  # a batch write has no offsets that could be compared
@@ -63,17 +64,7 @@ def commit_write(options: BatchWriteOptions, messages: Sequence[TaskMessage]) ->
     log = transaction_log(options.transaction_log, options.query_id)
     if is_visible_already(batch, tail, log):
         return
-    coordinator = coordinator_client(options.client)
-    decided = decide(
-        batch,
-        log=log,
-        coordinator=coordinator,
-        planned_at=messages[0].planned_at,
-        deadline=deadline,
-    )
-    failpoint("decided")
-    complete(decided, config=options.client, coordinator=coordinator, deadline=deadline)
-    failpoint("completed")
+    decide_and_complete(batch, options, log, messages[0].planned_at, deadline)
     last = log.last_batch(options.query_id)
     if last is not None and last.pending:
         rows = completion_rows(last, log.next_timestamp(options.query_id))

@@ -10,7 +10,13 @@ from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from spark_eos.errors import OptionError
-from spark_eos.options import BatchWriteOptions, SinkOptions, batch_write_options, sink_options
+from spark_eos.options import (
+    BatchWriteOptions,
+    SinkOptions,
+    WriteOptions,
+    batch_write_options,
+    sink_options,
+)
 from spark_eos.sink.columns import check_columns
 
 
@@ -22,10 +28,10 @@ def stream_writer(
     if plans:
         check_columns(schema, options.topic)
     if not isinstance(options, SinkOptions):
-        from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter, check_cluster
+        from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter
 
         if plans:
-            check_cluster(options)
+            _check_topic(options)
         return AtLeastOnceStreamWriter(options)
     from spark_eos.sink.writer import StreamWriter
 
@@ -45,11 +51,18 @@ def batch_writer(
     options = batch_write_options(given)
     check_columns(schema, options.topic)
     if not isinstance(options, BatchWriteOptions):
-        from spark_eos.sink.at_least_once import AtLeastOnceBatchWriter, check_cluster
+        from spark_eos.sink.at_least_once import AtLeastOnceBatchWriter
 
-        check_cluster(options)
+        _check_topic(options)
         return AtLeastOnceBatchWriter(options)
     from spark_eos.sink.batch_commit import plan_write
     from spark_eos.sink.batch_writer import BatchWriter
 
     return BatchWriter(options, plan_write(options), run_id=str(uuid.uuid4()))
+
+
+def _check_topic(options: WriteOptions) -> None:
+    from spark_eos.protocol.deadline import Deadline
+    from spark_eos.sink.cluster import check_topic
+
+    check_topic(options, Deadline.after_ms(options.api_timeout_ms))

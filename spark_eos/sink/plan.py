@@ -6,17 +6,16 @@ so it failed or was stopped, and may have left something open. Both may happen i
 run, and are harmless there.
 """
 
-from spark_eos.errors import OperatorError, OptionError
+from spark_eos.errors import OperatorError
 from spark_eos.failpoints import failpoint
-from spark_eos.kafka.client_config import check_librdkafka
-from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
 from spark_eos.log import TransactionLog
-from spark_eos.options import SinkOptions, WriteOptions
+from spark_eos.options import SinkOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
+from spark_eos.sink.cluster import check_cluster
 from spark_eos.sink.connections import coordinator_client, transaction_log
 
 # The last batch in the log when this process planned the query's batch before.
@@ -63,17 +62,3 @@ def _check_same_query(options: SinkOptions, log: TransactionLog, tail: QueryTail
         f" query than {tail.query_id}: the checkpoint's file 'metadata' was replaced, and"
         " the last batch could be written twice. Restore it, or start with a new checkpointLocation"
     )
-
-
-def check_cluster(options: WriteOptions, deadline: Deadline) -> None:
-    """Raise where the cluster does not take what the job wants to do."""
-    check_librdkafka(options.client)
-    if options.topic is not None:
-        partition_counts(options.client, [options.topic], deadline)
-    maximum_ms = max_transaction_timeout_ms(options.client, deadline)
-    if maximum_ms is not None and options.transaction_timeout_ms > maximum_ms:
-        raise OptionError(
-            f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the broker's"
-            f" transaction.max.timeout.ms {maximum_ms}. Lower the option, or raise the broker's"
-            " setting"
-        )

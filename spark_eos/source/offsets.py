@@ -34,12 +34,7 @@ _LOG = logging.getLogger(__name__)
 def offset_reader(options: SourceOptions) -> OffsetReader:
     """The client that asks for offsets at this isolation level."""
     check_librdkafka(options.client)
-    retries = Retries(
-        timeout_ms=options.api_timeout_ms,
-        at_least=options.num_retries,
-        interval_ms=options.retry_interval_ms,
-    )
-    return OffsetReader(options.client, options.isolation_level, retries)
+    return OffsetReader(options.client, options.isolation_level, _retries(options))
 
 
 def open_snapshot(options: SourceOptions) -> "Snapshot | None":
@@ -61,7 +56,7 @@ def existing_partitions(reader: OffsetReader, options: SourceOptions) -> dict[To
         missing = _missing(options, found)
         if not missing:
             return found
-        time.sleep(options.retry_interval_ms / 1000 * 2**turn)
+        time.sleep(_retries(options).pause_s(turn))
     raise OptionError(
         f"{missing[0]} does not exist on {options.client.bootstrap_servers}: create it, or correct "
         "assign or subscribe"
@@ -115,6 +110,14 @@ def ending_offsets(
             _LOG.warning("%s: reading up to there", text)
             offsets[topic, partition] = end
     return offsets
+
+
+def _retries(options: SourceOptions) -> Retries:
+    return Retries(
+        timeout_ms=options.api_timeout_ms,
+        at_least=options.num_retries,
+        interval_ms=options.retry_interval_ms,
+    )
 
 
 def _missing(options: SourceOptions, found: dict[TopicPartition, str]) -> list[str]:

@@ -4,6 +4,9 @@ import uuid
 
 import pytest
 
+from tests.spark import topics
+from tests.spark.peers import Peers
+
 
 class Sink:
     """Runs streaming queries that write given rows, and tells where their log is."""
@@ -51,3 +54,15 @@ class Sink:
 @pytest.fixture
 def sink(spark, kafka, tmp_path):
     return Sink(spark, kafka, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def peers(spark, kafka):
+    """The same read through both formats."""
+    return Peers(spark, kafka.bootstrap_servers)
+
+
+@pytest.fixture(scope="module")
+def edge(kafka):
+    """Partition 0: 10 records, the last one as early as the first. 1: 30 records. 2: empty."""
+    return topics.create_edge(kafka.bootstrap_servers)

@@ -8,17 +8,6 @@ from tests.spark.peers import Peers
 
 
 @pytest.fixture(scope="module")
-def peers(spark, kafka):
-    return Peers(spark, kafka.bootstrap_servers)
-
-
-@pytest.fixture(scope="module")
-def edge(kafka):
-    """10 records in partition 0, 30 in 1, none in 2."""
-    return topics.create_edge(kafka.bootstrap_servers)
-
-
-@pytest.fixture(scope="module")
 def appended(kafka, edge):
     """A topic named like the first, with the broker's times: 5 records."""
     servers = kafka.bootstrap_servers

@@ -6,22 +6,10 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from tests.spark import topics
-from tests.spark.peers import Peers
 from tests.spark.topics import T0
 
 # Behind the time of every marker, which the broker sets; a broker takes up to an hour.
 LATER = int(time.time() * 1000) + 1_800_000
-
-
-@pytest.fixture(scope="module")
-def peers(spark, kafka):
-    return Peers(spark, kafka.bootstrap_servers)
-
-
-@pytest.fixture(scope="module")
-def edge(kafka):
-    """Partition 0: 10 records, the last one as early as the first. 1: 30 records. 2: empty."""
-    return topics.create_edge(kafka.bootstrap_servers)
 
 
 @pytest.fixture(scope="module")

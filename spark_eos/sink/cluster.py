@@ -1,0 +1,26 @@
+"""Planner worker. Whether the cluster takes what the job wants to do, before a row is written."""
+
+from spark_eos.errors import OptionError
+from spark_eos.kafka.client_config import check_librdkafka
+from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
+from spark_eos.options import WriteOptions
+from spark_eos.protocol.deadline import Deadline
+
+
+def check_topic(options: WriteOptions, deadline: Deadline) -> None:
+    """What every write needs: a client that librdkafka takes, and the topic."""
+    check_librdkafka(options.client)
+    if options.topic is not None:
+        partition_counts(options.client, [options.topic], deadline)
+
+
+def check_cluster(options: WriteOptions, deadline: Deadline) -> None:
+    """And what a transactional one needs besides."""
+    check_topic(options, deadline)
+    maximum_ms = max_transaction_timeout_ms(options.client, deadline)
+    if maximum_ms is not None and options.transaction_timeout_ms > maximum_ms:
+        raise OptionError(
+            f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the broker's"
+            f" transaction.max.timeout.ms {maximum_ms}. Lower the option, or raise the broker's"
+            " setting"
+        )
