@@ -2,6 +2,13 @@
 
 from setuptools import find_packages, setup
 
+JOBS = [
+    # 4.4.1 of the Python package has no matching jar.
+    "delta-spark==4.4.0",
+    "pydantic>=2.12,<3",
+    "PyYAML>=6.0,<7",
+]
+
 setup(
     name="spark-eos",
     version="0.1.0",
@@ -20,9 +27,9 @@ setup(
         "pandas>=2.2,<3",
     ],
     extras_require={
+        "jobs": JOBS,
         "dev": [
-            # 4.4.1 of the Python package has no matching jar.
-            "delta-spark==4.4.0",
+            *JOBS,
             "chispa>=0.12,<0.13",
             "hypothesis>=6.170,<7",
             "import-linter>=2.16,<3",
@@ -32,6 +39,7 @@ setup(
             "pytest-randomly>=5.1,<6",
             "pytest-timeout>=2.4,<3",
             "ruff>=0.17,<0.18",
+            "types-PyYAML>=6.0,<7",
         ],
     },
     entry_points={"console_scripts": ["spark-eos = spark_eos.cli.main:main"]},

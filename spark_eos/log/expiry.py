@@ -5,6 +5,7 @@ stays true whatever is appended meanwhile:
 
 - a transaction's rows go together, and only with both intent and end among them: so an intent whose
   end is younger stays, and an end whose intent is younger stays;
+- the transactions of a batch go together: a reader of whole batches must not find a part of one;
 - a pending decision never goes, and neither does a query's last batch;
 - a query that is idle for long, with nothing pending, is replaced by one `Dead` row per id. Those
   go when they are old themselves.
@@ -107,14 +108,27 @@ def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
 
 
 def _kept(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> _Group:
-    kept: _Group = []
+    batches: dict[int, list[_Group]] = defaultdict(list)
     for group in _transactions(rows):
-        has_intent = any(row.state.is_pending for row in group)
-        is_old = all(row.entry_timestamp < cutoffs.history for row in group)
-        is_last = group[0].batch_id == tail.batch_id
-        if is_last or not is_old or not has_intent or _pending(group):
-            kept += group
-    return kept
+        batches[group[0].batch_id].append(group)
+    return [
+        row
+        for batch_id, groups in batches.items()
+        if batch_id == tail.batch_id or any(_stays(group, cutoffs) for group in groups)
+        for group in groups
+        for row in group
+    ]
+
+
+def _stays(group: _Group, cutoffs: Cutoffs) -> bool:
+    has_intent = any(row.state.is_pending for row in group)
+    is_old = all(row.entry_timestamp < cutoffs.history for row in group)
+    # Decided and lost: it was written again since, and that is younger.
+    was_lost = (
+        any(row.state is TransactionState.PREPARE_COMMIT for row in group)
+        and max(group, key=entry_order).state is TransactionState.COMPLETE_ABORT
+    )
+    return not is_old or not has_intent or was_lost or _pending(group)
 
 
 def _pending(group: _Group) -> bool:

@@ -44,13 +44,14 @@ class Snapshot:
             (max(there, default=-1) if last is None else last) + 1,
         )
         for batch_id in wanted:
-            if batch_id not in there:
+            if not there or not min(there) <= batch_id <= max(there):
                 known = f"{min(there)} to {max(there)}" if there else "none"
                 raise OptionError(
-                    f"micro-batch {batch_id} of query {self._query_id} is not complete, wrote "
-                    f"nothing, or is no longer in the transaction log. Complete there: {known}"
+                    f"micro-batch {batch_id} of query {self._query_id} is not complete, or is no "
+                    f"longer in the transaction log. Complete there: {known}"
                 )
-        return [there[batch_id] for batch_id in wanted]
+        # One that is not there between others wrote nothing: it cost no transaction and no row.
+        return [there[batch_id] for batch_id in wanted if batch_id in there]
 
     def _look(self) -> None:
         """Read what is new in the log, and ask the data about what is decided and not ended."""

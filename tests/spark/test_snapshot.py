@@ -93,6 +93,13 @@ def test_example_of_the_documentation_runs(output):
     exec(example, names)
     assert {row.value.decode() for row in names["third"].collect()} == output.written[2]
 
+def test_batch_that_wrote_nothing_is_read_as_nothing(output):
+    output.sink.add([], SCHEMA)
+    output.sink.write(SCHEMA, topic=output.topic)
+    output.write()
+    assert output.read(startingBatch=2, endingBatch=4) == output.written[2] | output.written[3]
+    assert output.read(startingBatch=3, endingBatch=3) == set()
+
 
 def test_just_some_batches_are_read(output):
     assert output.read(startingBatch=1, endingBatch=1) == output.written[1]

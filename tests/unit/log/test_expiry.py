@@ -9,7 +9,15 @@ from spark_eos.log.expiry import Cutoffs, judge
 from spark_eos.log.tail import Tail
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionRecord
-from tests.unit.log.builders import COMPLETE_COMMIT, DEAD, PREPARE_COMMIT, QUERY, at, row
+from tests.unit.log.builders import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    DEAD,
+    PREPARE_COMMIT,
+    QUERY,
+    at,
+    row,
+)
 
 DAY = 86_400
 NOW = at(100 * DAY)
@@ -48,6 +56,22 @@ def test_rows_younger_than_the_history_stay() -> None:
     young = pair(1, 94 * DAY)
     expiry = judge(young, tail(5, at(99 * DAY)), BUSY, NOW)
     assert expiry.kept == tuple(young)
+
+
+def test_partitions_of_a_batch_go_together() -> None:
+    """Partition 1 was lost and written again, partly behind the limit: a part of a batch that is
+    left would be taken for the whole.
+    """
+    first = pair(1, 10, partition=0)
+    lost = row(1, at(10), partition=1)
+    lost_rows = [lost, lost.moved_to(COMPLETE_ABORT, at(11))]
+    again = pair(1, 94 * DAY, partition=1)
+    for seen in ([*first, *lost_rows], [*first, *lost_rows, *again]):
+        expiry = judge(seen, tail(5, at(99 * DAY)), BUSY, NOW)
+        assert set(expiry.kept) == set(seen)
+    later = Cutoffs(history=at(95 * DAY), idle=at(0))
+    expiry = judge([*first, *lost_rows, *again], tail(5, at(99 * DAY)), later, NOW)
+    assert expiry.kept == ()
 
 
 def test_idle_query_leaves_one_dead_row_per_id() -> None:

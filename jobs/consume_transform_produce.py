@@ -1,0 +1,57 @@
+"""Topics in, a SQL transform, topics out, exactly once.
+
+Each source of the file is a view; the transform selects the records to write: `value`, and if it
+gives them `key`, `topic` (routing by a column, instead of the option), `partition`, `headers` and
+`timestamp`. A source that is parsed has its fields in the column `data`; rows that do not parse go
+to the dead-letter topic, in the same transaction. See conf/embedded/consume_transform_produce.yaml.
+"""
+
+import sys
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spark_eos.job.command import run_query
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.sections import DeadLetter, Sink, Source, StreamingJob, ViewName
+from spark_eos.job.views import dead, good, read, select
+from spark_eos.job.write import write
+
+
+class ConsumeTransformProduce(StreamingJob):
+    """The file of this job."""
+
+    sources: Annotated[dict[ViewName, Source], Field(min_length=1)]
+    transform: Annotated[str, Field(min_length=1)]
+    dead_letter: DeadLetter | None = None
+    sink: Sink
+
+    @model_validator(mode="after")
+    def _dead_letters_where_rows_are_parsed(self) -> "ConsumeTransformProduce":
+        parsed = any(source.parse is not None for source in self.sources.values())
+        if parsed and self.dead_letter is None:
+            raise ValueError("a source is parsed: give dead_letter, for rows that do not parse")
+        if self.dead_letter is not None and not parsed:
+            raise ValueError("dead_letter is given, and no source has a section parse")
+        return self
+
+
+def query(
+    spark: SparkSession, configuration: Configuration[ConsumeTransformProduce]
+) -> DataStreamWriter:
+    """The query, ready to be started."""
+    job = configuration.job
+    letters: list[DataFrame] = []
+    for name, source in job.sources.items():
+        frame = read(spark, configuration, "sources", name)
+        good(frame, source).createOrReplaceTempView(name)
+        if source.parse is not None and job.dead_letter is not None:
+            letters.append(dead(frame, job.dead_letter.topic))
+    rows = select(spark, configuration, "transform", query=job.transform)
+    return write(rows, letters, configuration, blame="transform")
+
+
+if __name__ == "__main__":
+    sys.exit(run_query(__doc__, ConsumeTransformProduce, query))

@@ -1,0 +1,103 @@
+"""Micro-batches of a query, read from its topic and written to another topic, each once.
+
+The transaction log of the query tells what each micro-batch wrote, so exactly that is read,
+whatever else is in the topic. One micro-batch is one idempotent write: a replay that was stopped
+or killed goes on where it was when it is started again. A range is replayed once for each name of
+a job.
+See conf/embedded/replay.yaml.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_eos.errors import OptionError
+from spark_eos.job.command import run_batch
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.sections import BatchSink, Job, Section, SnapshotOptions
+from spark_eos.job.views import select
+from spark_eos.sink.columns import check_columns
+
+
+class Batches(Section):
+    """Which micro-batches, both ends included."""
+
+    first: Annotated[int, Field(ge=0)]
+    last: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Batches":
+        if self.first > self.last:
+            raise ValueError("first is behind last")
+        return self
+
+
+class SnapshotSource(Section):
+    """The topic that the query wrote, and its log."""
+
+    options: SnapshotOptions  # type: ignore[valid-type]
+
+
+class Replay(Job):
+    """The file of this job."""
+
+    source: SnapshotSource
+    batches: Batches
+    transform: str = "SELECT key, value, headers, timestamp FROM source"
+    sink: BatchSink
+
+
+def steps(
+    spark: SparkSession, configuration: Configuration[Replay]
+) -> Iterator[Callable[[], None]]:
+    """A step for each micro-batch, in their order."""
+    job = configuration.job
+    records(spark, configuration, job.batches.first)  # so that a wrong one is told before the start
+    return (
+        partial(replay, spark, configuration, batch_id)
+        for batch_id in range(job.batches.first, job.batches.last + 1)
+    )
+
+
+def records(spark: SparkSession, configuration: Configuration[Replay], batch_id: int) -> DataFrame:
+    """The rows that a micro-batch gives."""
+    job = configuration.job
+    (
+        spark.read.format("txnkafka")
+        .options(**job.source.options)
+        .option("includeHeaders", "true")
+        .option("isolation.level", "snapshot")
+        .option("startingBatch", batch_id)
+        .option("endingBatch", batch_id)
+        .load()
+        .createOrReplaceTempView("source")
+    )
+    rows = select(spark, configuration, "transform", query=job.transform)
+    options = {name.lower(): value for name, value in job.sink.options.items()}
+    try:
+        check_columns(rows.schema, options.get("topic"))
+    except OptionError as error:
+        raise configuration.error("transform", text=str(error)) from None
+    return rows
+
+
+def replay(spark: SparkSession, configuration: Configuration[Replay], batch_id: int) -> None:
+    """One micro-batch."""
+    job = configuration.job
+    (
+        records(spark, configuration, batch_id)
+        .write.format("txnkafka")
+        .mode("append")
+        .options(**job.sink.options)
+        .option("txnAppId", f"{job.name}:{job.batches.first}-{job.batches.last}")
+        .option("txnVersion", batch_id)
+        .save()
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(run_batch(__doc__, Replay, steps))

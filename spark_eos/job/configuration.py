@@ -1,0 +1,191 @@
+"""Driver. A job's file: YAML in, a checked model out, or every mistake at once with its line.
+
+`${NAME}` and `${NAME:-default}` are taken from the environment, so that no secret has to be in a
+file. A section `kafka` holds what all sources and sinks of the file have in common.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from spark_eos.errors import OptionError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_TEXTS = {"extra_forbidden": "is not known here", "missing": "is missing"}
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One thing to correct, and where."""
+
+    line: int
+    where: str
+    text: str
+
+
+class ConfigurationError(OptionError):
+    """A job's file cannot be used. The text has a line for each mistake."""
+
+    def __init__(self, path: Path, mistakes: list[Mistake]) -> None:
+        found = sorted(set(mistakes))
+        super().__init__(
+            "\n".join(f"{path}:{m.line}: {m.where}{': ' if m.where else ''}{m.text}" for m in found)
+        )
+
+
+class Key(str):
+    """A key of the file that knows its line."""
+
+    __slots__ = ("line",)
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration(Generic[Model]):
+    """A file that was read, and the lines of its parts."""
+
+    path: Path
+    job: Model
+    data: dict[Key, Any]
+
+    def error(self, *place: str, text: str) -> ConfigurationError:
+        """The error for a mistake that only a look at the world could find."""
+        line, where = _line_of(self.data, place), ".".join(place)
+        return ConfigurationError(self.path, [Mistake(line, where, text)])
+
+
+def load(path: Path, model: type[Model], environment: Mapping[str, str]) -> Configuration[Model]:
+    """Read and check a job's file."""
+    mistakes: list[Mistake] = []
+    data = _read(path, environment, mistakes)
+    _share_kafka(data)
+    try:
+        job = model.model_validate(data, context=mistakes)
+    except ValidationError as error:
+        for found in error.errors(include_input=False, include_url=False):
+            place = tuple(part for part in found["loc"] if part != "[key]")
+            text = _TEXTS.get(found["type"], found["msg"].removeprefix("Value error, "))
+            mistakes.append(Mistake(_line_of(data, place), ".".join(map(str, place)), text))
+    if mistakes:
+        raise ConfigurationError(path, mistakes)
+    return Configuration(path, job, data)
+
+
+def _read(path: Path, environment: Mapping[str, str], mistakes: list[Mistake]) -> dict[Key, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(path, [Mistake(1, "", f"cannot be read: {reason}")]) from None
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            wrong = Mistake(1, "", "a job's file is a mapping: 'name: ...' and so on")
+            raise ConfigurationError(path, [wrong])
+        # An alias is the node that it names: once for each node, not for each place.
+        for node in {id(node): node for node in _nodes(root)}.values():
+            _substitute(node, environment, mistakes)
+        data = _construct(loader, root, mistakes)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(path, [_syntax(error)]) from None
+    except RecursionError:
+        wrong = Mistake(1, "", "a part of the file holds itself, or is nested too deeply")
+        raise ConfigurationError(path, [wrong]) from None
+    return dict(data)
+
+
+def _syntax(error: yaml.YAMLError) -> Mistake:
+    mark = getattr(error, "problem_mark", None)
+    return Mistake(
+        mark.line + 1 if mark else 1, "", f"no YAML: {getattr(error, 'problem', None) or error}"
+    )
+
+
+def _nodes(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    """Every scalar below a node."""
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    elif isinstance(node, yaml.MappingNode):
+        for _, value in node.value:
+            yield from _nodes(value)
+    else:
+        for item in node.value:
+            yield from _nodes(item)
+
+
+def _substitute(
+    node: yaml.ScalarNode, environment: Mapping[str, str], mistakes: list[Mistake]
+) -> None:
+    def value(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if name in environment:
+            return environment[name]
+        if default is None:
+            text = f"the environment variable {name} is not set, and no default is given"
+            mistakes.append(Mistake(node.start_mark.line + 1, "", text))
+        return default or ""
+
+    node.value = _VARIABLE.sub(value, node.value)
+
+
+def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[Mistake]) -> Any:
+    """Plain values. The YAML library would let the second of two equal keys win."""
+    if isinstance(node, yaml.SequenceNode):
+        return [_construct(loader, item, mistakes) for item in node.value]
+    if not isinstance(node, yaml.MappingNode):
+        return loader.construct_object(node)
+    found: dict[Key, Any] = {}
+    for key_node, value_node in node.value:
+        key = Key(key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
+        key.line = key_node.start_mark.line + 1
+        if key in found:
+            mistakes.append(Mistake(key.line, key, "is there twice"))
+        found[key] = _construct(loader, value_node, mistakes)
+    return found
+
+
+def _share_kafka(data: dict[Key, Any]) -> None:
+    """Give the client settings of the section `kafka` to every source and sink without its own."""
+    shared = data.get(Key("kafka"))
+    if isinstance(shared, dict):
+        prefixed = {_renamed(key, f"kafka.{key}"): value for key, value in shared.items()}
+        for options in _options(data):
+            for key, value in prefixed.items():
+                options.setdefault(key, value)
+
+
+def _options(data: Any) -> Iterator[dict[Key, Any]]:
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if key == "options" and isinstance(value, dict):
+            yield value
+        elif isinstance(value, dict):
+            yield from _options(value)
+
+
+def _renamed(key: Key, name: str) -> Key:
+    renamed = Key(name)
+    renamed.line = key.line
+    return renamed
+
+
+def _line_of(data: Any, place: tuple[Any, ...]) -> int:
+    """The line of the innermost part of `place` that is in the file."""
+    line = 1
+    for part in place:
+        if isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+            continue
+        key = next((key for key in data if key == part), None) if isinstance(data, dict) else None
+        if key is None:
+            break
+        line, data = key.line, data[key]
+    return line

@@ -1,0 +1,82 @@
+"""Driver. A clean stop: SIGTERM (or Ctrl-C) lets the batch that runs end, then the query stops.
+
+Under spark-submit the JVM is the process that an operator knows, and by itself it would answer
+SIGTERM by tearing down everything in the middle of a batch. So the request is taken in both, in
+Python and in the JVM. Nothing would be lost either way; this way nothing has to be recovered.
+"""
+
+import logging
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_LOG = logging.getLogger(__name__)
+_LOOK_EVERY_S: Final = 0.01
+
+
+class Stop(threading.Event):
+    """Set when the job is to stop. A second request does not wait for the batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once = False
+
+    def request(self) -> None:
+        """Somebody wants the job to stop."""
+        self.at_once = self.is_set()
+        self.set()
+
+    def listen(self) -> None:
+        """Take the signals that this process gets."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.request())
+
+    def listen_in_jvm(self, spark: "SparkSession") -> None:
+        """Take SIGTERM in the JVM too."""
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        gateway: Any = spark.sparkContext._gateway
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        signals = gateway.jvm.sun.misc.Signal
+        signals.handle(signals("TERM"), _Handler(self))
+
+
+class _Handler:
+    """What the JVM calls."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+
+    def handle(self, _signal: Any) -> None:
+        self._stop.request()
+
+    class Java:
+        """For py4j."""
+
+        implements = ("sun.misc.SignalHandler",)
+
+
+def finish_batch(query: "StreamingQuery", stop: Stop, timeout_s: float) -> None:
+    """Stop a query between two batches, or where it is when the time is over.
+
+    Spark has no such call. The next batch may have begun when this one is seen to have ended: it
+    has then got no further than its plan, and runs again after the next start.
+    """
+    deadline = time.monotonic() + timeout_s
+    running = _last_batch(query)
+    while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == running:
+        if stop.at_once or time.monotonic() >= deadline:
+            _LOG.warning("the batch that runs is given up: it runs again after the next start")
+            break
+        time.sleep(_LOOK_EVERY_S)
+    query.stop()
+
+
+def _last_batch(query: "StreamingQuery") -> tuple[int, str] | None:
+    progress = query.lastProgress
+    return None if progress is None else (progress["batchId"], progress["timestamp"])

@@ -1,0 +1,95 @@
+"""Which failures are tried again, how often, and which end a job for good."""
+
+import threading
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from spark_eos import errors
+from spark_eos.job.sections import Restart
+from spark_eos.job.supervise import Attempt, Exit, reason, supervise, verdict
+
+RESTART = Restart(limit=3, first_pause_s=1.0, longest_pause_s=3.0)
+
+
+class Pauses(threading.Event):
+    """Counts instead of waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout or 0.0)
+        return self.is_set()
+
+
+def run(attempts: Iterable[Attempt], stop: threading.Event) -> Exit:
+    left: Iterator[Attempt] = iter(attempts)
+    return supervise(lambda: next(left), RESTART, stop)
+
+
+def failed(text: str = "broken", *, progressed: bool = False) -> Attempt:
+    return Attempt(RuntimeError(text), progressed=progressed)
+
+
+def test_good_end_is_the_end() -> None:
+    assert run([Attempt(None, progressed=True)], Pauses()) is Exit.DONE
+
+
+def test_pauses_grow_up_to_the_longest() -> None:
+    pauses = Pauses()
+    assert run([failed()] * 4, pauses) is Exit.GAVE_UP
+    assert pauses.seconds == [1.0, 2.0, 3.0]
+
+
+def test_a_batch_between_two_failures_starts_the_count_again() -> None:
+    pauses = Pauses()
+    attempts = [failed(), failed(), failed(progressed=True), *[failed()] * 3]
+    assert run(attempts, pauses) is Exit.GAVE_UP
+    assert pauses.seconds == [1.0, 2.0, 1.0, 2.0, 3.0]
+
+
+def test_stop_ends_a_pause_and_hides_the_failure_of_a_query_that_was_stopped() -> None:
+    pauses = Pauses()
+    pauses.set()
+    assert run([failed()], pauses) is Exit.DONE
+    assert pauses.seconds == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (errors.FencedError, Exit.NEEDS_A_PERSON),
+        (errors.NonDeterministicReplayError, Exit.NEEDS_A_PERSON),
+        (errors.OutcomeUnknownError, Exit.NEEDS_A_PERSON),
+        (errors.DataLossError, Exit.NEEDS_A_PERSON),
+        (errors.GroupInUseError, Exit.NEEDS_A_PERSON),
+        (errors.CorruptLogError, Exit.NEEDS_A_PERSON),
+        (errors.OptionError, Exit.WRONG_CONFIGURATION),
+        (errors.BrokerUnreachableError, None),
+        (errors.TransactionLostError, None),
+        (errors.DeliveryError, None),
+        (errors.RetriableError, None),
+        (ValueError, None),
+    ],
+)
+def test_each_error_has_a_verdict_also_as_the_text_of_a_worker(
+    kind: type[Exception], expected: Exit | None
+) -> None:
+    assert verdict(kind("text")) is expected
+    told = RuntimeError(
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call"
+        f' last):\n  File "x.py", line 1\n{kind.__module__}.{kind.__name__}: what happened\n'
+    )
+    assert verdict(told) is expected
+    if expected is not None:
+        pauses = Pauses()
+        assert run([Attempt(told, progressed=False)], pauses) is expected
+        assert pauses.seconds == []
+
+
+def test_reason_is_the_line_that_says_what_happened() -> None:
+    text = "[STREAM_FAILED] Query ended\n File x\nspark_eos.errors.FencedError: another\nSQLSTATE"
+    assert reason(RuntimeError(text)) == "FencedError: another"
+    assert reason(RuntimeError("\nfirst\nsecond")) == "RuntimeError: first"
