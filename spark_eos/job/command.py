@@ -12,77 +12,68 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_eos.errors import SparkEosError
-from spark_eos.job.configuration import Configuration, load
+from spark_eos.job.configuration import Configuration, ConfigurationError, load
 from spark_eos.job.look import look
 from spark_eos.job.sections import Job
 from spark_eos.job.stop import Stop, finish_batch
-from spark_eos.job.supervise import Attempt, Exit, supervise, verdict
+from spark_eos.job.supervise import Attempt, Exit, reason, supervise, verdict
 from spark_eos.lag import lags_of
 
 _LOG = logging.getLogger("spark_eos.job")
-_LOOK_EVERY_S = 0.5
-
-Model = TypeVar("Model", bound=Job)
-
-
-class Build(Protocol):
-    """Makes a job's query, ready to be started. It must touch nothing: the dry run calls it."""
-
-    def __call__(self, spark: SparkSession, configuration: Configuration[Any], /) -> Any: ...
-
-
-Settings = dict[str, str]
+_LOOK_EVERY_S: Final = 0.5
 
 
 def run_query(
     description: str | None,
     model: type[Job],
     build: Callable[[SparkSession, Configuration[Any]], DataStreamWriter],
-    settings: Settings | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> int:
-    """A streaming job: `build` makes the query, and it is started as often as it has to be."""
+    """A streaming job: `build` makes the query, and it is started as often as it has to be.
 
-    def attempt(spark: SparkSession, configuration: Configuration[Job], stop: Stop) -> Attempt:
-        query = build(spark, configuration).start()
-        last = _Progress()
+    `build` must touch nothing: the dry run calls it too.
+    """
+
+    def run(writer: DataStreamWriter, job: Job, stop: Stop) -> Attempt:
+        query, progress = writer.start(), _Progress()
         try:
             while not stop.is_set() and not query.awaitTermination(_LOOK_EVERY_S):  # type: ignore[arg-type]
-                last.report(query)
+                progress.report(query)
             if stop.is_set():
-                finish_batch(query, stop, configuration.job.stop_timeout_s)
+                finish_batch(query, stop, job.stop_timeout_s)
             query.awaitTermination()
+            progress.report(query)
         except Exception as error:
-            last.report(query)
-            return Attempt(error, progressed=last.rows > 0)
-        finally:
-            query.stop()
-        last.report(query)
+            with suppress(Exception):  # a JVM that is gone answers nothing
+                progress.report(query)
+                query.stop()
+            return Attempt(error, progressed=progress.rows > 0)
         return Attempt(None, progressed=True)
 
-    return _main(description, model, build, attempt, settings or {})
+    return _main(description, model, build, run, settings or {})
 
 
 def run_batch(
     description: str | None,
     model: type[Job],
-    plan: Callable[[SparkSession, Configuration[Any]], Any],
-    settings: Settings | None = None,
+    plan: Callable[[SparkSession, Configuration[Any]], Iterable[Callable[[], None]]],
+    settings: Mapping[str, str] | None = None,
 ) -> int:
-    """A batch job: `plan` gives the steps, each of which can be done again."""
+    """A batch job: `plan` gives the steps, each of which can be done again. It touches nothing."""
 
-    def attempt(spark: SparkSession, configuration: Configuration[Job], stop: Stop) -> Attempt:
+    def run(steps: Iterable[Callable[[], None]], _job: Job, stop: Stop) -> Attempt:
         done = 0
         try:
-            for step in plan(spark, configuration):
+            for step in steps:
                 if stop.is_set():
                     break
                 step()
@@ -91,15 +82,15 @@ def run_batch(
             return Attempt(error, progressed=done > 0)
         return Attempt(None, progressed=True)
 
-    return _main(description, model, plan, attempt, settings or {})
+    return _main(description, model, plan, run, settings or {})
 
 
 def _main(
     description: str | None,
     model: type[Job],
     build: Callable[[SparkSession, Configuration[Any]], Any],
-    attempt: Callable[[SparkSession, Configuration[Job], Stop], Attempt],
-    settings: Settings,
+    run: Callable[[Any, Job, Stop], Attempt],
+    settings: Mapping[str, str],
 ) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -108,23 +99,41 @@ def _main(
     stop.listen()
     try:
         configuration = load(arguments.file, model, os.environ)
-        spark = _session(configuration.job, settings)
+    except ConfigurationError as error:
+        print(error, file=sys.stderr)
+        return Exit.WRONG_CONFIGURATION
+    job = configuration.job
+
+    def checked() -> Any:
+        """What is to be run, when all that can be checked before is checked."""
+        spark = _session(job, settings)
         stop.listen_in_jvm(spark)
-        build(spark, configuration)
-        look(configuration.job)
-        if arguments.dry_run:
-            print(f"{arguments.file}: all is well, and nothing was touched")
-            return Exit.DONE
-    except SparkEosError as error:
-        print(f"{error}", file=sys.stderr)
-        return verdict(error) or Exit.GAVE_UP
-    code = supervise(
-        lambda: attempt(_session(configuration.job, settings), configuration, stop),
-        configuration.job.restart,
-        stop,
-    )
-    _LOG.info("%s ended with exit code %d", configuration.job.name, code)
+        built = build(spark, configuration)
+        look(job)
+        return built
+
+    def attempt() -> Attempt:
+        try:
+            built = checked()
+        except Exception as error:
+            return Attempt(error, progressed=False)
+        return run(built, job, stop)
+
+    if arguments.dry_run:
+        return _dry_run(checked, arguments.file)
+    code = supervise(attempt, job.restart, stop)
+    _LOG.info("%s ended with exit code %d", job.name, code)
     return code
+
+
+def _dry_run(checked: Callable[[], Any], file: Path) -> Exit:
+    try:
+        checked()
+    except Exception as error:
+        print(reason(error), file=sys.stderr)
+        return verdict(error) or Exit.GAVE_UP
+    print(f"{file}: all is well, and nothing was touched")
+    return Exit.DONE
 
 
 def _arguments(description: str | None, given: Sequence[str]) -> argparse.Namespace:
@@ -139,7 +148,7 @@ def _arguments(description: str | None, given: Sequence[str]) -> argparse.Namesp
     return parser.parse_args(given)
 
 
-def _session(job: Job, settings: Settings) -> SparkSession:
+def _session(job: Job, settings: Mapping[str, str]) -> SparkSession:
     """The session; a new one where the cluster has ended the last."""
     running = SparkSession.getActiveSession()
     if running is not None and running.sparkContext._jsc.sc().isStopped():

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from py4j.protocol import Py4JNetworkError
+
 from spark_eos import errors
 from spark_eos.job.sections import Restart
 
@@ -50,7 +52,10 @@ def verdict(error: Exception) -> Exit | None:
     """What the job must exit with; None where another try may help.
 
     An error of a Python worker reaches the driver as text, with the names of all that were raised.
+    A JVM that is gone does not come back: then it is for whoever started the job to start it again.
     """
+    if isinstance(error, ConnectionError | Py4JNetworkError):
+        return Exit.GAVE_UP
     names = {type(error).__name__, *_RAISED.findall(str(error))}
     for kind, exit_code in _FOR_GOOD.items():
         if names & {found.__name__ for found in _family(kind)}:
@@ -63,7 +68,10 @@ def supervise(attempt: Callable[[], Attempt], restart: Restart, stop: threading.
     failures = 0
     while True:
         ended = attempt()
-        if ended.error is None or stop.is_set():
+        if ended.error is None:
+            return Exit.DONE
+        if stop.is_set():
+            _LOG.warning("stopped, after: %s", reason(ended.error))
             return Exit.DONE
         exit_code = verdict(ended.error)
         if exit_code is not None:
@@ -82,6 +90,8 @@ def supervise(attempt: Callable[[], Attempt], restart: Restart, stop: threading.
 def reason(error: Exception) -> str:
     """The line of an error's text that says what happened: its own, not that of Spark around it."""
     text = str(error)
+    if isinstance(error, errors.SparkEosError):
+        return text
     own = re.findall(r"^(?:.*spark_eos\.errors\.)([A-Z]\w*Error: .*)$", text, re.MULTILINE)
     first = next((line for line in text.splitlines() if line.strip()), "")
     return own[-1] if own else f"{type(error).__name__}: {first}"

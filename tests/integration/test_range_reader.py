@@ -78,7 +78,12 @@ class Log:
 
 @pytest.fixture
 def log(kafka: EmbeddedKafka, topic: Any) -> Iterator[Log]:
+    close_warm_consumers()  # those of other tests in this process
     yield Log(kafka.bootstrap_servers, topic())
+    close_warm_consumers()
+
+
+def close_warm_consumers() -> None:
     while consumer._warm:
         consumer._warm.popitem()[1].close()
 

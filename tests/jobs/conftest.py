@@ -16,6 +16,10 @@ from spark_eos.embedded.jars import delta_jars
 from tests.chaos.process import descendants, kill
 
 ROOT = Path(__file__).parents[2]
+# Half of a start is the compiler at work.
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=conf/log4j2.properties"
+)
 
 
 class Submitted:
@@ -30,10 +34,8 @@ class Submitted:
                     str(Path(sys.executable).with_name("spark-submit")),
                     "--properties-file",
                     "conf/embedded/spark.conf",
-                    # Half of a start is the compiler at work.
                     "--conf",
-                    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-                    " -Dlog4j2.configurationFile=conf/log4j2.properties",
+                    f"spark.driver.extraJavaOptions={JAVA_OPTIONS}",
                     "--jars",
                     ",".join(str(jar) for jar in delta_jars()),
                     f"jobs/{job}.py",

@@ -92,6 +92,43 @@ def test_offsets_move_with_the_rows_in_one_decision(job, source):
     assert len(commits) == 4  # one for each batch, offsets or not
 
 
+def test_offsets_of_several_sources_move_together(job, topic):
+    """One of them Spark's own; each line of the checkpoint's offsets is one source."""
+    other = topic(1)
+    job.fill(0, 30)
+    producer = Producer({"bootstrap.servers": job.servers})
+    for number in range(30, 40):
+        producer.produce(other, f"{number}")
+    assert producer.flush(30) == 0
+    sources = [
+        job.spark.readStream.format(name)
+        .option("kafka.bootstrap.servers", job.servers)
+        .option("subscribe", subscribed)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 10)
+        .load()
+        for name, subscribed in (("txnkafka", job.read_topic), ("kafka", other))
+    ]
+    (
+        sources[0]
+        .unionByName(sources[1])
+        .select("value")
+        .writeStream.format("txnkafka")
+        .option("kafka.bootstrap.servers", job.servers)
+        .option("topic", job.write_topic)
+        .option("checkpointLocation", str(job.checkpoint))
+        .option("group.id", job.group)
+        .trigger(availableNow=True)
+        .start()
+        .awaitTermination(120)
+    )
+    assert_exactly_once(job.servers, job.write_topic, [str(n) for n in range(40)], settle_s=5)
+    assert job.committed() == [15, 15]
+    consumer = job.consumer()
+    assert consumer.committed([TopicPartition(other, 0)], timeout=20)[0].offset == 10
+    consumer.close()
+
+
 def test_batch_whose_rows_are_all_left_out_moves_the_group_too(job):
     job.fill(0, 10)
     rows = (

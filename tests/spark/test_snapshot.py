@@ -93,6 +93,7 @@ def test_example_of_the_documentation_runs(output):
     exec(example, names)
     assert {row.value.decode() for row in names["third"].collect()} == output.written[2]
 
+
 def test_batch_that_wrote_nothing_is_read_as_nothing(output):
     output.sink.add([], SCHEMA)
     output.sink.write(SCHEMA, topic=output.topic)
