@@ -3,11 +3,12 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 STAMP := .venv/.setup-complete
+ARCHIVE := build/spark-eos-environment.tar.gz
 IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-slow demo bench-quick bench-read bench-log clean
+.PHONY: help setup check test test-slow archive demo bench-quick bench-read bench-log bench-endurance chaos clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +30,8 @@ test-slow: $(STAMP) ## run the longest fault tests, in some minutes
 demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
 	@$(BIN)/python -m demo
 
+archive: $(ARCHIVE) ## pack the environment for spark-submit --archives
+
 bench-quick: $(STAMP) ## measure speed, in a few minutes
 	@$(BIN)/python -m benchmarks.quick
 
@@ -38,10 +41,19 @@ bench-read: $(STAMP) ## measure the speed of reads
 bench-log: $(STAMP) ## measure what a batch costs as the transaction log grows
 	@$(BIN)/python -m benchmarks.log_growth
 
+bench-endurance: $(STAMP) ## run 10,000 micro-batches and see whether anything grows, in about an hour
+	@$(BIN)/python -m benchmarks.endurance
+
+chaos: $(STAMP) ## break everything that can be broken: make chaos SEED=1 MINUTES=30
+	@$(BIN)/python -m tests.chaos.bench --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
+
 clean: ## remove what builds, tests and tools left; .venv and the jars stay
 	@rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache spark-warehouse metastore_db derby.log artifacts
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+$(ARCHIVE): $(STAMP) $(shell find spark_eos pyspark_txnkafka -name '*.py')
+	@$(BIN)/python -m spark_eos.archive $@
 
 # Asks for Python and Java first, so that a machine that lacks one says so before any download.
 $(STAMP): setup.py constraints.txt

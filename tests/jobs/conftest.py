@@ -50,7 +50,7 @@ class Submitted:
                 start_new_session=True,
             )
 
-    def wait(self, timeout=120):
+    def wait(self, timeout=300):
         """The exit code."""
         deadline = time.monotonic() + timeout
         while self.process.poll() is None:
@@ -59,7 +59,7 @@ class Submitted:
             time.sleep(0.05)
         return self.process.returncode
 
-    def wait_for(self, condition, timeout=90):
+    def wait_for(self, condition, timeout=300):
         deadline = time.monotonic() + timeout
         while not condition():
             assert self.process.poll() is None, f"ended\n{self.text()}"

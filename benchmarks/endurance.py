@@ -1,0 +1,213 @@
+"""`make bench-endurance`: does a query that runs for long grow? 10,000 micro-batches in a row.
+
+One query of two partitions and one row a partition. Every 500 batches each of its processes is
+looked at through /proc: resident memory, open files and threads, of the driver's Python, of its
+JVM, and of the largest Python worker below it. The first look is after 500 batches, when every
+cache is warm. At the end a plain read_committed consumer counts the rows.
+
+    python -m benchmarks.endurance --batches 10000
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from spark_eos.embedded import EmbeddedKafka
+
+FOLDER = Path("build/endurance")
+REPORT = Path("build/endurance.json")
+LOOK_EVERY = 500
+ROWS_PER_BATCH = 2
+
+# What counts as growth from the first look to the last. A JVM fills the heap that it is given, so
+# its memory is only told.
+MOST_MORE_MB = 40
+MOST_MORE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a process holds."""
+
+    rss_mb: int
+    files: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All processes of the query after a batch."""
+
+    batch: int
+    seconds: float
+    driver: Use
+    jvm: Use
+    worker: Use
+    workers: int
+
+
+def use(pid: int) -> Use:
+    """What a process holds now."""
+    status = dict(
+        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+    )
+    return Use(
+        rss_mb=int(status["VmRSS"].split()[0]) // 1024,
+        files=len(list(Path(f"/proc/{pid}/fd").iterdir())),
+        threads=int(status["Threads"]),
+    )
+
+
+def below(pid: int) -> Iterator[int]:
+    """Every process below another."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield int(child)
+            yield from below(int(child))
+
+
+def name(pid: int) -> str:
+    """Of its program."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def look(batch: int, seconds: float) -> Look:
+    """Look at every process of this query."""
+    found = [(pid, name(pid)) for pid in below(os.getpid())]
+    jvm = next(
+        pid for pid, program in found if program == "java" and "SparkSubmit" in _command(pid)
+    )
+    workers = [use(pid) for pid in below(jvm)]
+    return Look(
+        batch=batch,
+        seconds=round(seconds, 1),
+        driver=use(os.getpid()),
+        jvm=use(jvm),
+        worker=Use(
+            rss_mb=max(worker.rss_mb for worker in workers),
+            files=max(worker.files for worker in workers),
+            threads=max(worker.threads for worker in workers),
+        ),
+        workers=len(workers),
+    )
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def run(spark: SparkSession, bootstrap_servers: str, topic: str, batches: int) -> list[Look]:
+    """Run the query for so many batches."""
+    rows = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", ROWS_PER_BATCH)
+        .option("numPartitions", 2)
+        .load()
+    )
+    query = (
+        rows.selectExpr("string(value) AS value")
+        .writeStream.format("txnkafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("topic", topic)
+        .option("checkpointLocation", str(FOLDER / "checkpoint"))
+        .start()
+    )
+    looks: list[Look] = []
+    started = time.monotonic()
+    while True:
+        if query.awaitTermination(1):
+            raise SystemExit("the query ended")
+        done = (query.lastProgress or {"batchId": 0})["batchId"]
+        if done >= LOOK_EVERY * (len(looks) + 1):
+            looks.append(look(done, time.monotonic() - started))
+            print(looks[-1], flush=True)
+        if done >= batches:
+            query.stop()
+            return looks
+
+
+def wrong_rows(bootstrap_servers: str, topic: str) -> tuple[int, int]:
+    """How many rows there are, and how many are missing or there twice, by a plain consumer."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "count",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    seen: Counter[int] = Counter()
+    ended = 0
+    while ended < len(partitions):
+        for message in consumer.consume(5000, timeout=0.5):
+            if message.error() is not None:
+                ended += 1
+            else:
+                seen[int(message.value() or b"-1")] += 1
+    consumer.close()
+    wanted = Counter(range(max(seen) + 1))
+    return seen.total(), ((wanted - seen) + (seen - wanted)).total()
+
+
+def grown(first: Look, last: Look) -> list[str]:
+    """What grew from one look to another."""
+    found = []
+    for part in ("driver", "jvm", "worker"):
+        before, after = getattr(first, part), getattr(last, part)
+        if part != "jvm" and after.rss_mb > before.rss_mb + MOST_MORE_MB:
+            found.append(f"{part}: memory {before.rss_mb} to {after.rss_mb} MB")
+        found += [
+            f"{part}: {kind} {getattr(before, kind)} to {getattr(after, kind)}"
+            for kind in ("files", "threads")
+            if getattr(after, kind) > getattr(before, kind) + MOST_MORE
+        ]
+    if last.workers > first.workers + MOST_MORE:
+        found.append(f"workers: {first.workers} to {last.workers}")
+    return found
+
+
+def main() -> int:
+    """Run, count, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batches", type=int, default=10_000)
+    batches = parser.parse_args().batches
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    with EmbeddedKafka(FOLDER / "kafka") as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        admin.create_topics([NewTopic("rows", 2)])["rows"].result(30)
+        spark = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .getOrCreate()
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        looks = run(spark, kafka.bootstrap_servers, "rows", batches)
+        spark.stop()
+        rows, wrong = wrong_rows(kafka.bootstrap_servers, "rows")
+    problems = grown(looks[0], looks[-1])
+    if wrong:
+        problems.append(f"{wrong} rows lost or doubled")
+    report = {"rows": rows, "problems": problems, "looks": [asdict(one) for one in looks]}
+    REPORT.write_text(json.dumps(report, indent=2))
+    print(f"{rows} rows in {looks[-1].batch} batches, problems: {problems or 'none'}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
