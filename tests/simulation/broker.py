@@ -1,0 +1,205 @@
+"""A broker in memory: transaction coordinator, partitions and consumer groups, one request at once.
+
+It follows Kafka's own rules, as a client sees them that stays on EndTxn version 4. `contract.py`
+holds it to what the real broker answers. Two things are left out, because a client hides them: the
+moment between an intent and its markers (CONCURRENT_TRANSACTIONS, retried), and the network.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import Enum
+
+from spark_eos.protocol.outcome import ErrorCode
+from spark_eos.protocol.state import TransactionState as State
+from spark_eos.protocol.transaction import ProducerIdentity
+
+Place = tuple[str, int]  # a topic and the number of a partition
+EPOCH_MAX = 32767
+
+COMMIT, ABORT = "COMMIT", "ABORT"
+
+
+class Visible(Enum):
+    """What a read_committed reader makes of an offset."""
+
+    YES = "visible"
+    NO = "aborted, or a marker"
+    HELD = "at or behind the last stable offset"
+
+
+class RefusedError(Exception):
+    """A request that the broker refuses, with Kafka's code."""
+
+    def __init__(self, code):
+        super().__init__(code.name)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Record:
+    """One entry of a partition. `marker` is COMMIT or ABORT for a control record."""
+
+    producer_id: int
+    producer_epoch: int
+    value: bytes | None = None
+    marker: str | None = None
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+@dataclass
+class Transaction:
+    """What the coordinator keeps of one transactional id."""
+
+    transactional_id: str
+    producer_id: int
+    timeout_ms: int
+    producer_epoch: int = 0
+    state: State = State.EMPTY
+    start_time_ms: int | None = None
+    places: list[Place] = field(default_factory=list)
+    offsets: dict[str, dict[Place, int]] = field(default_factory=dict)  # by group, not yet its own
+
+    @property
+    def identity(self):
+        return ProducerIdentity(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+        )
+
+
+class Broker:
+    """Answers requests. What a request may not do raises RefusedError; EndTxn returns its code."""
+
+    def __init__(self, topics, first_epoch=0):
+        self.topics = topics  # name: number of partitions
+        self.log = {(topic, p): [] for topic, count in topics.items() for p in range(count)}
+        self.transactions = {}
+        self.groups = defaultdict(dict)
+        self.members = defaultdict(list)
+        self.now_ms = 0
+        self._first_epoch = first_epoch
+        self._next_producer_id = 1000
+        self._ongoing = {place: {} for place in self.log}  # producer id: its first offset
+        self._aborted = {place: [] for place in self.log}  # (producer id, first, last offset)
+
+    def init_producer_id(self, transactional_id, timeout_ms):
+        """A new epoch. What is open is fenced first, with an epoch of its own, and aborted."""
+        found = self.transactions.get(transactional_id)
+        if found is None:
+            found = Transaction(
+                transactional_id, self._new_producer_id(), timeout_ms, self._first_epoch
+            )
+            self.transactions[transactional_id] = found
+            return found.identity
+        if found.state is State.ONGOING:
+            found.producer_epoch += 1
+            self._end(found, committed=False)
+        if found.producer_epoch >= EPOCH_MAX - 1:
+            found.producer_id, found.producer_epoch = self._new_producer_id(), 0
+        else:
+            found.producer_epoch += 1
+        found.state, found.timeout_ms, found.start_time_ms = State.EMPTY, timeout_ms, None
+        return found.identity
+
+    def add_partition(self, identity, place):
+        """AddPartitionsToTxn: opens the transaction when it is the first."""
+        found = self._owned(identity)
+        self._open(found)
+        if place not in found.places:
+            found.places.append(place)
+
+    def produce(self, identity, place, value):
+        """Append a record to a partition that was added to the transaction; returns its offset."""
+        found = self._owned(identity)
+        if found.state is not State.ONGOING or place not in found.places:
+            raise RefusedError(ErrorCode.INVALID_TXN_STATE)
+        offset = len(self.log[place])
+        self.log[place].append(Record(identity.producer_id, identity.producer_epoch, value))
+        self._ongoing[place].setdefault(identity.producer_id, offset)
+        return offset
+
+    def txn_offset_commit(self, identity, group, offsets):
+        """AddOffsetsToTxn and TxnOffsetCommit: pending until the transaction ends."""
+        found = self._owned(identity)
+        self._open(found)
+        found.offsets.setdefault(group, {}).update(offsets)
+
+    def end_txn(self, identity, *, committed):
+        """EndTxn version 4; returns the error code."""
+        try:
+            found = self._owned(identity)
+        except RefusedError as refused:
+            return refused.code
+        if found.state is State.ONGOING:
+            self._end(found, committed=committed)
+            return ErrorCode.NONE
+        ended = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+        return ErrorCode.NONE if found.state is ended else ErrorCode.INVALID_TXN_STATE
+
+    def time_out(self, transactional_id):
+        """What the coordinator does to a transaction that is open for too long."""
+        found = self.transactions[transactional_id]
+        if found.state is State.ONGOING:
+            found.producer_epoch += 1
+            self._end(found, committed=False)
+
+    def ongoing(self):
+        """ListTransactions: the ids that are open, in the order in which they were opened."""
+        found = [t for t in self.transactions.values() if t.state is State.ONGOING]
+        return [t.transactional_id for t in sorted(found, key=lambda t: t.start_time_ms)]
+
+    def last_stable_offset(self, place):
+        return min(self._ongoing[place].values(), default=len(self.log[place]))
+
+    def visible(self, place, offset):
+        """What read_committed makes of one offset."""
+        record = self.log[place][offset]
+        if offset >= self.last_stable_offset(place):
+            return Visible.HELD
+        if record.marker or any(
+            producer_id == record.producer_id and first <= offset <= last
+            for producer_id, first, last in self._aborted[place]
+        ):
+            return Visible.NO
+        return Visible.YES
+
+    def committed_offsets(self, group):
+        """The group's offsets; None while a transaction that moves them is open."""
+        if any(group in t.offsets for t in self.transactions.values()):
+            return None
+        return dict(self.groups[group])
+
+    def _owned(self, identity):
+        found = self.transactions.get(identity.transactional_id)
+        if found is None or found.producer_id != identity.producer_id:
+            raise RefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if found.producer_epoch != identity.producer_epoch:
+            raise RefusedError(ErrorCode.PRODUCER_FENCED)
+        return found
+
+    def _open(self, found):
+        if found.state is not State.ONGOING:
+            self.now_ms += 1  # so that the order of opening can be told
+            found.state, found.start_time_ms = State.ONGOING, self.now_ms
+            found.places, found.offsets = [], {}
+
+    def _end(self, found, *, committed):
+        for place in found.places:
+            marker = COMMIT if committed else ABORT
+            first = self._ongoing[place].pop(found.producer_id, None)
+            if first is not None and not committed:
+                last = len(self.log[place]) - 1
+                self._aborted[place].append((found.producer_id, first, last))
+            self.log[place].append(Record(found.producer_id, found.producer_epoch, marker=marker))
+        if committed:
+            for group, offsets in found.offsets.items():
+                self.groups[group].update(offsets)
+        found.offsets = {}
+        found.state = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+
+    def _new_producer_id(self):
+        self._next_producer_id += 1
+        return self._next_producer_id

@@ -1,0 +1,222 @@
+# ruff: noqa: ARG002 - the signatures are the product's
+"""The clients that the product calls, on the broker in memory.
+
+Each has the methods and the failures of the product's own class of that name, and no more.
+"""
+
+import json
+
+from spark_eos.errors import BrokerUnreachableError, DeliveryError, GroupInUseError
+from spark_eos.kafka.coordinator import EndAnswer, TransactionListing
+from spark_eos.protocol.fate import Fate
+from spark_eos.protocol.offset_map import from_map
+from spark_eos.protocol.outcome import Api, ErrorCode, Outcome, outcome_of
+from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import (
+    PartitionOffsets,
+    PreparedTransaction,
+    TransactionDescription,
+)
+from tests.simulation.broker import RefusedError, Visible
+from tests.simulation.process import Clock, current, port
+
+
+def _broker():
+    return current().world.broker
+
+
+def _short(transactional_id):
+    """The last part of an id: the partition, or `offsets`."""
+    return transactional_id.rsplit("-", 1)[1]
+
+
+def _no_answer():
+    raise BrokerUnreachableError("no answer within the deadline")
+
+
+def _not_taken():
+    raise DeliveryError("no answer within the deadline")
+
+
+class CoordinatorClient:
+    """Asks one id after the other, so that a crash can come between any two."""
+
+    def __init__(self, config):
+        pass
+
+    def end(self, transactions, *, committed, deadline):
+        return {t.transactional_id: self._end(t, committed) for t in transactions}
+
+    def _end(self, identity, committed):
+        def effect():
+            code = _broker().end_txn(identity, committed=committed)
+            return EndAnswer(outcome=outcome_of(Api.END_TXN, code), code=code)
+
+        word = "commit" if committed else "abort"
+        return port(f"EndTxn({word}) {_short(identity.transactional_id)}", effect, _unknown)
+
+    def describe(self, transactional_ids, deadline):
+        def effect():
+            return {name: _description(name) for name in transactional_ids}
+
+        return port("DescribeTransactions", effect, _no_answer)
+
+    def fence(self, transactional_ids, *, timeout_ms, deadline):
+        return {
+            name: port(
+                f"InitProducerId {_short(name)}",
+                lambda name=name: _broker().init_producer_id(name, timeout_ms),
+                _no_answer,
+            )
+            for name in transactional_ids
+        }
+
+    def list_open(self, deadline):
+        def effect():
+            return [
+                TransactionListing(
+                    transactional_id=name,
+                    producer_id=_broker().transactions[name].producer_id,
+                    state=TransactionState.ONGOING,
+                )
+                for name in _broker().ongoing()
+            ]
+
+        return port("ListTransactions", effect, _no_answer)
+
+
+def _unknown():
+    return EndAnswer(outcome=Outcome.UNKNOWN, code=ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _description(name):
+    found = _broker().transactions.get(name)
+    if found is None:
+        return None
+    started = None if found.start_time_ms is None else Clock.START * 1000 + found.start_time_ms
+    return TransactionDescription(
+        identity=found.identity,
+        state=found.state,
+        timeout_ms=found.timeout_ms,
+        start_time_ms=started,
+    )
+
+
+class TransactionalProducer:
+    """One task attempt's producer. Rows are sent one by one, so that a crash can tear them."""
+
+    def __init__(self, config, transactional_id, *, timeout_ms, send_timeout_ms):
+        self._name = transactional_id
+        self._timeout_ms = timeout_ms
+        self._identity = None
+        self._offsets = {}
+
+    def partition_count(self, topic, deadline):
+        return port(f"Metadata {topic}", lambda: _broker().topics[topic], _no_answer)
+
+    def begin(self, deadline):
+        self._identity = port(
+            f"InitProducerId {_short(self._name)}",
+            lambda: _broker().init_producer_id(self._name, self._timeout_ms),
+            _not_taken,
+        )
+
+    def send(self, rows):
+        for value, partition in zip(rows.values, rows.partitions, strict=True):
+            place = (rows.topic, partition)
+            offset = self._ask(f"Produce {value.decode()}", self._produce, place, value)
+            self._offsets.setdefault(place, []).append(offset)
+
+    def flush(self, deadline):
+        """Rows are sent at once, so there is nothing to wait for."""
+
+    def send_offsets(self, offsets, metadata, deadline):
+        self._ask("TxnOffsetCommit", _broker().txn_offset_commit, self._identity, metadata, offsets)
+
+    def prepare(self, deadline):
+        return PreparedTransaction(
+            identity=self._identity,
+            transaction_timeout_ms=self._timeout_ms,
+            partitions=tuple(
+                PartitionOffsets(
+                    topic=topic,
+                    partition=partition,
+                    first_offset=offsets[0],
+                    last_offset=offsets[-1],
+                    records=len(offsets),
+                )
+                for (topic, partition), offsets in sorted(self._offsets.items())
+            ),
+        )
+
+    def abort(self, deadline):
+        port(
+            f"EndTxn(abort) {_short(self._name)}",
+            lambda: _broker().end_txn(self._identity, committed=False),
+            lambda: None,
+        )
+
+    def _produce(self, place, value):
+        # As a client does it: a partition is added once, and then written to.
+        if place not in self._offsets:
+            _broker().add_partition(self._identity, place)
+        return _broker().produce(self._identity, place, value)
+
+    def _ask(self, name, request, *arguments):
+        try:
+            return port(name, lambda: request(*arguments), _not_taken)
+        except RefusedError as refused:
+            raise DeliveryError(f"{self._name}: {refused}") from None
+
+
+def fates(config, transactions, deadline):
+    """`kafka.visibility`: what read_committed makes of the last record of each transaction."""
+
+    def effect():
+        found = {}
+        for key, partitions in transactions:
+            seen = {_broker().visible((p.topic, p.partition), p.last_offset) for p in partitions}
+            if not seen:
+                found[key] = Fate.GONE
+            elif seen == {Visible.HELD}:
+                found[key] = Fate.OPEN
+            else:
+                found[key] = Fate.COMMITTED if Visible.YES in seen else Fate.ABORTED
+        return found
+
+    return port("Fetch", effect, _no_answer) if transactions else {}
+
+
+def partition_counts(config, topics, deadline):
+    """`kafka.cluster`."""
+    return port("Metadata", lambda: {t: _broker().topics[t] for t in topics}, _no_answer)
+
+
+def check_cluster(options, deadline):
+    """`sink.cluster`: here the cluster takes everything, if it answers."""
+    port("DescribeConfigs", lambda: None, _no_answer)
+
+
+def group_metadata(config, group_id):
+    """`kafka.group`: what names the group in a transaction. Asks nobody."""
+    return group_id
+
+
+def check_not_in_use(config, group_id, deadline):
+    """`kafka.group`."""
+    members = port("DescribeGroups", lambda: list(_broker().members[group_id]), _no_answer)
+    if members:
+        raise GroupInUseError(f"{members[0]} is a member")
+
+
+def offsets_fate(config, group_id, wanted, deadline):
+    """`kafka.group`, which reads stable offsets: none while a transaction moves them."""
+
+    def effect():
+        now = _broker().committed_offsets(group_id)
+        if now is None:
+            _no_answer()
+        moved = all(now.get(p, -1) >= offset for p, offset in from_map(json.loads(wanted)).items())
+        return Fate.COMMITTED if moved else Fate.ABORTED
+
+    return port("OffsetFetch", effect, _no_answer)

@@ -1,0 +1,73 @@
+"""Puts the product's sink on the broker, the log and the clock in memory, and nothing of it away.
+
+Replaced are the names under which the product reaches the outside, in the modules that use them.
+"""
+
+import sys
+
+import pytest
+
+import spark_eos.log.delta
+import spark_eos.log.settle
+import spark_eos.log.tail
+import spark_eos.recovery.survey
+import spark_eos.sink.abort
+import spark_eos.sink.connections
+import spark_eos.sink.decide
+import spark_eos.sink.offsets
+import spark_eos.sink.plan
+import spark_eos.sink.task
+import spark_eos.sink.write
+import spark_eos.sink.writer
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.recovery.checkpoint import Checkpoint
+from tests.simulation import clients, log
+from tests.simulation.explore import EXPECTED
+from tests.simulation.process import Clock, Kept, current
+
+
+class Watched:
+    """The log of `abort`, which does not raise: what nobody expects must not be lost in it."""
+
+    def exception(self, *_arguments):
+        error = sys.exception()
+        if not isinstance(error, EXPECTED):
+            raise AssertionError(f"abort failed: {error!r}") from error
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """The product's sink without Spark, Kafka and Delta."""
+    clock = Clock()
+    sink, table = spark_eos.sink, spark_eos.log
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sink.connections, "CoordinatorClient", clients.CoordinatorClient)
+        patch.setattr(sink.connections, "_coordinators", Kept("coordinators"))
+        patch.setattr(sink.connections, "_logs", Kept("logs"))
+        patch.setattr(sink.plan, "_planned_after", Kept("planned"))
+        patch.setattr(sink.plan, "check_cluster", clients.check_cluster)
+        patch.setattr(sink.write, "TransactionalProducer", clients.TransactionalProducer)
+        for name in ("TransactionalProducer", "partition_counts", "group_metadata"):
+            patch.setattr(sink.offsets, name, getattr(clients, name))
+        patch.setattr(sink.offsets, "check_not_in_use", clients.check_not_in_use)
+        patch.setattr(spark_eos.recovery.survey, "fates", clients.fates)
+        patch.setattr(spark_eos.recovery.survey, "offsets_fate", clients.offsets_fate)
+        patch.setattr(table.delta, "open_table", log.open_table)
+        patch.setattr(table.delta, "DeltaTable", log.Table)
+        patch.setattr(table.delta, "FileStore", log.Store)
+        patch.setattr(table.delta, "_write", log.write)
+        for module in (table.delta, table.tail, table.settle):
+            patch.setattr(module, "live_files", log.live_files)
+        for module in (table.delta, table.settle):  # rows stay what they are: no Arrow, no Parquet
+            patch.setattr(module, "to_table", list)
+            patch.setattr(module, "from_table", log.newest_first)
+        patch.setattr(Checkpoint, "_read", lambda _self, name: current().world.files.get(name))
+        patch.setattr(sink.task, "current_task", lambda: current().task)
+        patch.setattr(sink.writer, "task_started", lambda: None)
+        for module in (sink.abort, sink.decide, sink.writer):
+            patch.setattr(module, "time", clock)
+        patch.setattr(sink.abort, "_LOG", Watched())
+        patch.setattr(sink.abort, "_LOOK_EVERY_S", 1.0)  # fewer looks, over the same time
+        made = classmethod(lambda cls, ms: cls(clock.monotonic() + ms / 1000, clock.monotonic))
+        patch.setattr(Deadline, "after_ms", made)
+        yield

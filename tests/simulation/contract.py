@@ -1,0 +1,259 @@
+"""What the broker in memory and the real one must have in common, told once for both.
+
+A scenario is a function of a side. A side has the product's clients under the product's names:
+`coordinator`, `producer`, `fates`, `offsets_fate`, and a plain reader: `visible`, `stable`.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from spark_eos.errors import BrokerUnreachableError, DeliveryError
+from spark_eos.kafka.rows import Rows
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.fate import Fate
+from spark_eos.protocol.outcome import ErrorCode
+from spark_eos.protocol.state import TransactionState as State
+
+GROUP_OFFSET = 7
+# A fatal error of librdkafka comes out of confluent's `flush` as a SystemError.
+NOT_TAKEN = (DeliveryError, SystemError)
+
+
+def soon(ms=20_000):
+    return Deadline.after_ms(ms)
+
+
+def rows(side, *values):
+    encoded = [value.encode() for value in values]
+    return Rows(
+        topic=side.topic, keys=[None] * len(values), values=encoded, partitions=[0] * len(values)
+    )
+
+
+def write(side, name, *values):
+    """A prepared transaction with these values in partition 0, and its producer."""
+    producer = side.producer(name)
+    producer.send(rows(side, *values))
+    return producer.prepare(soon()), producer
+
+
+def write_more(side, zombie):
+    zombie.send(rows(side, "zombie"))
+    zombie.prepare(soon())
+
+
+def end(side, identity, *, committed):
+    answers = side.coordinator.end([identity], committed=committed, deadline=soon())
+    return answers[identity.transactional_id].code
+
+
+def commit(side, prepared):
+    return end(side, prepared.identity, committed=True)
+
+
+def abort(side, prepared):
+    return end(side, prepared.identity, committed=False)
+
+
+def described(side, prepared):
+    """(state, epochs since it was prepared, whether the producer id is the same)."""
+    name, deadline = prepared.identity.transactional_id, soon()
+    found = side.coordinator.describe([name], deadline)[name]
+    while found.state.is_pending and not deadline.passed:  # its markers are on their way
+        found = side.coordinator.describe([name], deadline)[name]
+    return (
+        found.state,
+        found.identity.producer_epoch - prepared.identity.producer_epoch,
+        found.identity.producer_id == prepared.identity.producer_id,
+    )
+
+
+def fate(side, prepared, ms=20_000):
+    return side.fates([("x", prepared.partitions)], soon(ms))["x"]
+
+
+def committed_from_outside(side):
+    prepared, _ = write(side, "a", "1", "2")
+    assert described(side, prepared) == (State.ONGOING, 0, True)
+    assert (side.visible(), side.stable()) == ([], False)
+    assert commit(side, prepared) == ErrorCode.NONE
+    assert commit(side, prepared) == ErrorCode.NONE
+    assert abort(side, prepared) == ErrorCode.INVALID_TXN_STATE
+    assert described(side, prepared) == (State.COMPLETE_COMMIT, 0, True)
+    assert (side.visible(), side.stable()) == (["1", "2"], True)
+    assert fate(side, prepared) is Fate.COMMITTED
+
+
+def aborted_from_outside(side):
+    prepared, _ = write(side, "a", "1")
+    assert abort(side, prepared) == ErrorCode.NONE
+    assert abort(side, prepared) == ErrorCode.NONE
+    assert commit(side, prepared) == ErrorCode.INVALID_TXN_STATE
+    assert described(side, prepared) == (State.COMPLETE_ABORT, 0, True)
+    assert (side.visible(), side.stable()) == ([], True)
+    assert fate(side, prepared) is Fate.ABORTED
+
+
+def aborted_by_its_producer(side):
+    prepared, producer = write(side, "a", "1")
+    producer.abort(soon())
+    assert described(side, prepared) == (State.COMPLETE_ABORT, 0, True)
+    assert commit(side, prepared) == ErrorCode.INVALID_TXN_STATE
+
+
+def wrong_names_are_refused(side):
+    prepared, _ = write(side, "a", "1")
+    identity = prepared.identity
+    for epoch in (identity.producer_epoch - 1, identity.producer_epoch + 1):
+        other = replace(identity, producer_epoch=epoch)
+        assert end(side, other, committed=True) == ErrorCode.PRODUCER_FENCED
+    other = replace(identity, producer_id=identity.producer_id + 100_000)
+    assert end(side, other, committed=True) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    unknown = replace(identity, transactional_id=side.name("never used"))
+    assert end(side, unknown, committed=True) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert side.coordinator.describe([unknown.transactional_id], soon()) == {
+        unknown.transactional_id: None
+    }
+    assert described(side, prepared) == (State.ONGOING, 0, True)
+    assert abort(side, prepared) == ErrorCode.NONE
+
+
+def new_producer_aborts_what_the_old_one_left(side):
+    old, zombie = write(side, "a", "old")
+    new, _ = write(side, "a", "new")
+    assert new.identity.producer_epoch == old.identity.producer_epoch + 2
+    assert fate(side, old, 2_000) is Fate.ABORTED
+    assert commit(side, old) == ErrorCode.PRODUCER_FENCED
+    with pytest.raises(NOT_TAKEN):
+        write_more(side, zombie)
+    assert commit(side, new) == ErrorCode.NONE
+    assert (side.visible(), side.stable()) == (["new"], True)
+
+
+def new_producer_after_an_end_bumps_the_epoch_once(side):
+    first, _ = write(side, "a", "1")
+    assert commit(side, first) == ErrorCode.NONE
+    side.producer("a")
+    assert described(side, first) == (State.EMPTY, 1, True)
+    assert commit(side, first) == ErrorCode.PRODUCER_FENCED
+    assert side.visible() == ["1"]
+    second, _ = write(side, "a", "2")
+    assert second.identity.producer_epoch == first.identity.producer_epoch + 2
+    assert abort(side, second) == ErrorCode.NONE
+
+
+def end_of_an_empty_transaction_is_refused(side):
+    prepared, _ = write(side, "a", "1")
+    side.producer("a")
+    now = replace(prepared.identity, producer_epoch=prepared.identity.producer_epoch + 2)
+    assert end(side, now, committed=True) == ErrorCode.INVALID_TXN_STATE
+    assert end(side, now, committed=False) == ErrorCode.INVALID_TXN_STATE
+
+
+def fenced_from_outside(side):
+    prepared, zombie = write(side, "a", "1")
+    name = prepared.identity.transactional_id
+    for epochs in (2, 3):
+        fenced = side.coordinator.fence([name], timeout_ms=60_000, deadline=soon())[name]
+        assert fenced.producer_epoch == prepared.identity.producer_epoch + epochs
+        assert described(side, prepared) == (State.EMPTY, epochs, True)
+    assert commit(side, prepared) == ErrorCode.PRODUCER_FENCED
+    with pytest.raises(NOT_TAKEN):
+        write_more(side, zombie)
+    assert (side.visible(), side.stable()) == ([], True)
+
+
+def timed_out(side):
+    prepared = side.timed_out("a", rows(side, "1"))
+    assert described(side, prepared) == (State.COMPLETE_ABORT, 1, True)
+    assert commit(side, prepared) == ErrorCode.PRODUCER_FENCED
+    assert abort(side, prepared) == ErrorCode.PRODUCER_FENCED
+    assert fate(side, prepared) is Fate.ABORTED
+    assert (side.visible(), side.stable()) == ([], True)
+    again, _ = write(side, "a", "2")
+    assert again.identity.producer_epoch == prepared.identity.producer_epoch + 2
+    assert commit(side, again) == ErrorCode.NONE
+    assert side.visible() == ["2"]
+
+
+def older_open_transaction_holds_back_a_committed_one(side):
+    older, _ = write(side, "a", "older")
+    newer, _ = write(side, "b", "newer")
+    assert commit(side, newer) == ErrorCode.NONE
+    assert fate(side, newer, 1_500) is Fate.OPEN
+    assert (side.visible(), side.stable()) == ([], False)
+    assert abort(side, older) == ErrorCode.NONE
+    assert fate(side, newer) is Fate.COMMITTED
+    assert fate(side, older) is Fate.ABORTED
+    assert (side.visible(), side.stable()) == (["newer"], True)
+
+
+def transactions_lie_across_each_other(side):
+    first, second = side.producer("a"), side.producer("b")
+    for turn in range(3):
+        first.send(rows(side, f"first {turn}"))
+        first.flush(soon())
+        second.send(rows(side, f"second {turn}"))
+        second.flush(soon())
+    kept, gone = first.prepare(soon()), second.prepare(soon())
+    assert abort(side, gone) == ErrorCode.NONE
+    assert commit(side, kept) == ErrorCode.NONE
+    assert side.visible() == ["first 0", "first 1", "first 2"]
+    assert (fate(side, kept), fate(side, gone)) == (Fate.COMMITTED, Fate.ABORTED)
+
+
+def zombie_cannot_write_behind_an_end(side):
+    """Same epoch: the transaction was ended from outside while its producer still wrote."""
+    prepared, zombie = write(side, "a", "1")
+    assert abort(side, prepared) == ErrorCode.NONE
+    with pytest.raises(NOT_TAKEN):
+        write_more(side, zombie)
+    assert (side.visible(), side.stable()) == ([], True)
+
+
+def offsets_move_when_the_transaction_commits(side):
+    for committed, expected in ((False, Fate.ABORTED), (True, Fate.COMMITTED)):
+        producer = side.producer("offsets")
+        producer.send_offsets({(side.topic, 0): GROUP_OFFSET}, side.group_metadata(), soon())
+        prepared = producer.prepare(soon())
+        with pytest.raises(BrokerUnreachableError):
+            side.offsets_fate(GROUP_OFFSET, soon(1_500))
+        assert end(side, prepared.identity, committed=committed) == ErrorCode.NONE
+        assert side.offsets_fate(GROUP_OFFSET, soon()) is expected
+    assert side.offsets_fate(GROUP_OFFSET + 1, soon()) is Fate.ABORTED
+    assert side.offsets_fate(GROUP_OFFSET - 1, soon()) is Fate.COMMITTED
+
+
+def open_transactions_are_listed(side):
+    ended, _ = write(side, "a", "1")
+    left, _ = write(side, "b", "2")
+    assert commit(side, ended) == ErrorCode.NONE
+    side.producer("c")  # begun, and nothing written
+
+    def listed():
+        found = side.coordinator.list_open(soon())
+        names = {one.transactional_id for one in found if one.state is State.ONGOING}
+        return [short for short in ("a", "b", "c") if side.name(short) in names]
+
+    assert listed() == ["b"]
+    assert abort(side, left) == ErrorCode.NONE
+    assert listed() == []
+
+
+SCENARIOS = (
+    committed_from_outside,
+    aborted_from_outside,
+    aborted_by_its_producer,
+    wrong_names_are_refused,
+    new_producer_aborts_what_the_old_one_left,
+    new_producer_after_an_end_bumps_the_epoch_once,
+    end_of_an_empty_transaction_is_refused,
+    fenced_from_outside,
+    timed_out,
+    older_open_transaction_holds_back_a_committed_one,
+    transactions_lie_across_each_other,
+    zombie_cannot_write_behind_an_end,
+    offsets_move_when_the_transaction_commits,
+    open_transactions_are_listed,
+)

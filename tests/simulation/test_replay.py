@@ -1,0 +1,79 @@
+"""A batch that runs again with other rows: visible is one of the two, whole, or the query stops."""
+
+from collections import Counter
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from spark_eos.errors import NonDeterministicReplayError, TransactionLostError
+from tests.simulation.driver import GROUP, Driver, Workload, World
+from tests.simulation.explore import ENDED
+from tests.simulation.faults import Fault, Way
+from tests.simulation.oracle import check_nothing_open, visible_values
+
+pytestmark = pytest.mark.usefixtures("simulated")
+
+ROWS = (("a0", "a1"), ("b0",))
+REPLAYED = {
+    "other rows": (("x0", "x1"), ("y0",)),
+    "fewer rows": (("a0",), ()),
+    "one partition": (("a0", "a1", "b0"),),
+    "three partitions": (("a0",), ("a1",), ("b0",)),
+    "rows that moved": (("b0",), ("a0", "a1")),
+    "an empty partition more": (*ROWS, ()),
+}
+
+
+def variants(replayed):
+    return [Counter(value for rows in batch for value in rows) for batch in (ROWS, replayed)]
+
+
+@pytest.mark.parametrize("replayed", REPLAYED.values(), ids=REPLAYED.keys())
+@pytest.mark.parametrize("way", [w for w in Way if w is not Way.KILLED])
+def test_replay_with_other_rows_is_whole_or_refused(way, replayed):
+    stopped = 0
+    for number in count(1):
+        world = World(Workload((ROWS,), group=GROUP, replayed=replayed))
+        first = Driver(world, Fault(number, way))
+        with suppress(*ENDED):
+            first.run()
+        if not first.schedule.fired:
+            break
+        try:
+            Driver(world).run()
+            seen, _ = visible_values(world.broker)
+            assert seen in variants(replayed), f"{first.schedule.fired[0]}: {seen}"
+            check_nothing_open(world.broker)
+        except NonDeterministicReplayError:
+            stopped += 1
+            seen, _ = visible_values(world.broker)
+            assert max(seen.values()) == 1, f"{first.schedule.fired[0]}: {seen}"
+            check_nothing_open(world.broker)
+    if way in (Way.FIRST_TIMED_OUT, Way.LAST_TIMED_OUT):
+        assert stopped, "no torn batch was met"
+
+
+def test_batch_that_came_back_with_another_input_is_refused():
+    """`commits/0` deleted, `offsets/0` edited: to skip the batch by its number would lose rows."""
+    world = World(Workload((ROWS,)))
+    Driver(world).run()
+    del world.files["commits/0"]
+    world.files["offsets/0"] = world.files["offsets/0"].replace("4", "5")
+    with pytest.raises(NonDeterministicReplayError):
+        Driver(world).run()
+
+
+def test_partition_that_lost_its_rows_and_has_none_now_is_not_lost_for_ever():
+    """All of batch 0 timed out behind its decision; it comes back smaller, and batch 1 follows."""
+    load = Workload((ROWS, (("c0",),)), replayed=(("a0",), ()))
+    undisturbed = Driver(World(load))
+    undisturbed.run()
+    calls = undisturbed.schedule.calls
+    first = next(n for n, name in enumerate(calls, 1) if name.startswith("EndTxn(commit)"))
+    world = World(load)
+    with pytest.raises(TransactionLostError):
+        Driver(world, Fault(first, Way.ALL_TIMED_OUT)).run()
+    Driver(world).run()
+    assert visible_values(world.broker)[0] == Counter(["a0", "c0"])
+    check_nothing_open(world.broker)
