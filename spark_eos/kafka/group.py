@@ -8,6 +8,7 @@ and it goes on exactly behind the batch.
 """
 
 import json
+import time
 from typing import Any, Final
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
@@ -22,6 +23,7 @@ from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import from_map
 
 _NOT_ALLOWED: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
+_LOOK_EVERY_S: Final = 0.02
 
 _consumers: dict[tuple[ClientConfig, str], Any] = {}
 _admins: dict[ClientConfig, Admin] = {}
@@ -59,7 +61,25 @@ def check_not_in_use(config: ClientConfig, group_id: str, deadline: Deadline) ->
 def committed_offsets(
     config: ClientConfig, group_id: str, partitions: list[tuple[str, int]], deadline: Deadline
 ) -> Offsets:
-    """The offsets that the group has committed; absent for a partition where it has none."""
+    """The offsets that the group has committed; absent for a partition where it has none.
+
+    Offsets in a transaction that is not over are neither: they are waited for.
+    """
+    while True:
+        found = _group_offsets(config, group_id, partitions, deadline)
+        errors = [place.error for place in found if place.error is not None]
+        if not errors:
+            return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+        pending = all(error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT for error in errors)
+        if not pending or deadline.passed:
+            raise _refusal(_admin(config), KafkaException(errors[0]), group_id)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _group_offsets(
+    config: ClientConfig, group_id: str, partitions: list[tuple[str, int]], deadline: Deadline
+) -> list[ConfluentPartition]:
+    """The broker's answer, with an error for each partition that has one."""
     admin = _admin(config)
     asked = ConsumerGroupTopicPartitions(group_id, [ConfluentPartition(*p) for p in partitions])
     future = admin.client.list_consumer_group_offsets(
@@ -69,13 +89,10 @@ def committed_offsets(
         answer = admin.result(future, f"offsets of group '{group_id}'", deadline)
     except KafkaException as exception:
         if exception.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return {}
+            return []
         raise _refusal(admin, exception, group_id) from None
-    return {
-        (place.topic, place.partition): place.offset
-        for place in answer.topic_partitions
-        if place.error is None and place.offset >= 0
-    }
+    places: list[ConfluentPartition] = answer.topic_partitions
+    return places
 
 
 def offsets_fate(config: ClientConfig, group_id: str, wanted: str, deadline: Deadline) -> Fate:

@@ -3,6 +3,7 @@
 It writes each row once for as long as it lives. What a retried task writes again, it cannot know.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -82,12 +83,12 @@ class IdempotentProducer:
             self._raise_refused(rows, messages, first)
         for row in range(first, len(rows)):
             self._send_row(rows, row)
-        self._producer.poll(0)
+        self._serve(self._producer.poll, 0)
         self._reports.raise_failure()
 
     def flush(self, deadline: Deadline) -> None:
         """Return when the broker has taken every row."""
-        self._producer.flush(max(0.1, deadline.remaining_s))
+        self._serve(self._producer.flush, max(0.1, deadline.remaining_s))
         self._reports.raise_failure()
         if self._reports.delivered != self._sent:
             raise self._not_taken()
@@ -132,11 +133,25 @@ class IdempotentProducer:
     def _wait(self, deadline: Deadline | None) -> Deadline:
         """Let the broker take some rows; the time-out counts from the first wait."""
         deadline = deadline or Deadline.after_ms(self._send_timeout_ms)
-        self._producer.poll(0.02)
+        self._serve(self._producer.poll, 0.02)
         self._reports.raise_failure()
         if deadline.passed:
             raise self._not_taken()
         return deadline
+
+    def _serve(self, call: Callable[[float], object], timeout_s: float) -> None:
+        """Let librdkafka report. A fatal error of the client is raised in the middle of that, and
+        the report that comes next then fails with a SystemError that has it as its cause.
+        """
+        try:
+            call(timeout_s)
+        except (KafkaException, SystemError) as error:
+            fatal = error.__cause__ if isinstance(error, SystemError) else error
+            while fatal is not None and not isinstance(fatal, KafkaException):
+                fatal = fatal.__cause__
+            if fatal is None:
+                raise
+            raise self._refusal(fatal) from None
 
     def _not_taken(self) -> BrokerUnreachableError:
         return BrokerUnreachableError(

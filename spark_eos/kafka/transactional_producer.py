@@ -67,7 +67,7 @@ class TransactionalProducer(IdempotentProducer):
         while self._identity is None:
             if deadline.passed:
                 raise DeliveryError(f"no epoch in librdkafka's statistics: {self._name}")
-            self._producer.poll(0.002)
+            self._serve(self._producer.poll, 0.002)
         return PreparedTransaction(
             identity=self._identity,
             transaction_timeout_ms=self._timeout_ms,

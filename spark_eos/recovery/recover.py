@@ -14,6 +14,7 @@ from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.recovery_plan import RecoveryPlan, Verdict, plan_recovery
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.checkpoint import Checkpoint
+from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.survey import Survey, survey
 
 
@@ -24,6 +25,7 @@ def recover(
     checkpoint: Checkpoint | None,
     config: ClientConfig,
     coordinator: CoordinatorClient,
+    timeout_ms: int,
     deadline: Deadline,
 ) -> QueryTail:
     """Complete the last decided batch of the query, or find out what is left of it.
@@ -40,7 +42,16 @@ def recover(
         raise OutcomeUnknownError(
             f"the log's last batch of query {query_id} is {last_batch_id}, and its rows are gone"
         )
-    found = survey(batch.pending, config=config, coordinator=coordinator, deadline=deadline)
+    found = survey(
+        batch.pending,
+        config=config,
+        coordinator=coordinator,
+        deadline=deadline,
+        # What is decided was just asked to commit: whatever is still open was not.
+        end_orphans=lambda: abort_orphans(
+            query_id, coordinator=coordinator, timeout_ms=timeout_ms, deadline=deadline
+        ),
+    )
     plan = plan_recovery(batch, found.fates)
     _raise_if_unclear(plan, found)
     failpoint("surveyed")

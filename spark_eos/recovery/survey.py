@@ -6,7 +6,7 @@ it timed the transaction out) the data itself is asked. This is the one place th
 and recovery both come through here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spark_eos.errors import BrokerUnreachableError
@@ -34,8 +34,13 @@ def survey(
     config: ClientConfig,
     coordinator: CoordinatorClient,
     deadline: Deadline,
+    end_orphans: Callable[[], object] | None = None,
 ) -> Survey:
-    """Complete decided transactions and say which are committed. Raises while one is unknown."""
+    """Complete decided transactions and say which are committed. Raises while one is unknown.
+
+    An open transaction of an attempt that was never decided would hold back the look at the data
+    and at the group. Who knows that such a one is nobody's any more gives `end_orphans`.
+    """
     if not records:
         return Survey(fates={}, refusals={})
     answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
@@ -50,6 +55,8 @@ def survey(
         )
     found = {name: Fate.COMMITTED for name, a in answers.items() if a.outcome is Outcome.DONE}
     refused = [r for r in records if r.identity.transactional_id not in found]
+    if refused and end_orphans is not None:
+        end_orphans()
     if refused:
         looked = [(r.identity.transactional_id, r.partitions) for r in refused if not r.group_id]
         found |= fates(config, looked, deadline)

@@ -8,7 +8,7 @@ is fenced, and watched until Spark must have ended the task.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -19,6 +19,7 @@ from spark_eos.options import SinkOptions, WriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, abort_rows
 from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transaction import ProducerIdentity
 from spark_eos.protocol.transactional_id import TransactionalId
 from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.sink.complete import complete
@@ -55,13 +56,13 @@ def _abort_batch(
     query_id = checkpoint.query_id()
     log = transaction_log(options.transaction_log, query_id)
     coordinator = coordinator_client(options.client)
+    began = log.next_timestamp(query_id)
+    abort_prepared(messages, decided_identities(query_id, batch_id, log), coordinator, deadline)
     if complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
         return
     batch = None
-    began = log.next_timestamp(query_id)
     if messages:
         batch = running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions)
-        abort_prepared(batch, coordinator, deadline)
     last_batch_id = log.last_batch_id(query_id)
     if last_batch_id is not None and last_batch_id > batch_id:
         # Another driver has gone on, and what is open under these ids now is its own.
@@ -98,6 +99,12 @@ def fence_silent(
     )
 
 
+def decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> set[ProducerIdentity]:
+    """The transactions with which the log has decided the batch."""
+    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == batch_id else None
+    return {record.identity for record in batch.records} if batch is not None else set()
+
+
 def complete_if_decided(
     query_id: str,
     batch_id: int,
@@ -116,13 +123,20 @@ def complete_if_decided(
     return bool(decided)
 
 
-def abort_prepared(batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline) -> None:
-    """Abort what the messages name.
+def abort_prepared(
+    messages: Sequence[TaskMessage],
+    decided: Container[ProducerIdentity],
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> None:
+    """Abort what the messages name, but nothing that is decided. Another driver may have decided
+    the same batch with transactions of its own: then none of these is.
 
     Whatever the answer: a transaction that is refused here has ended, or its id belongs to a newer
     attempt; one that is unknown is aborted by its id's next user or by its time-out.
     """
-    identities = [prepared.identity for _, prepared in batch.transactions]
+    named = [m.result.transaction.identity for m in messages if m.result.transaction]
+    identities = [identity for identity in named if identity not in decided]
     if identities:
         coordinator.end(identities, committed=False, deadline=deadline)
 

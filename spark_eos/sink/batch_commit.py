@@ -15,7 +15,13 @@ from spark_eos.protocol.decision import RunningBatch, completion_rows
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
-from spark_eos.sink.abort import abort_prepared, complete_if_decided, fence_silent, log_abort
+from spark_eos.sink.abort import (
+    abort_prepared,
+    complete_if_decided,
+    decided_identities,
+    fence_silent,
+    log_abort,
+)
 from spark_eos.sink.cluster import check_cluster
 from spark_eos.sink.commit import decide_and_complete
 from spark_eos.sink.complete import complete
@@ -41,6 +47,7 @@ def plan_write(options: BatchWriteOptions) -> QueryTail:
         checkpoint=None,
         config=options.client,
         coordinator=coordinator,
+        timeout_ms=options.transaction_timeout_ms,
         deadline=deadline,
     )
     abort_orphans(
@@ -100,14 +107,16 @@ def _abort_write(
     log = None
     if options.transaction_log is not None:
         log = transaction_log(options.transaction_log, query_id)
+        decided = decided_identities(query_id, options.version, log)
+        abort_prepared(messages, decided, coordinator, deadline)
         if complete_if_decided(
             query_id, options.version, log, coordinator, options.client, deadline
         ):
             return
     batch = running_batch(messages, _NO_INPUT_DIGEST, sink_partitions) if messages else None
     began = datetime.now(UTC) if log is None else log.next_timestamp(query_id)
-    if batch is not None:
-        abort_prepared(batch, coordinator, deadline)
+    if log is None:
+        abort_prepared(messages, (), coordinator, deadline)
     fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
     if batch is not None and log is not None:
         log_abort(batch, log, began)

@@ -6,9 +6,10 @@ Until the append returns nothing was decided, and any error means that Spark run
 """
 
 import time
+from contextlib import suppress
 from datetime import datetime
 
-from spark_eos.errors import FencedError
+from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
@@ -78,7 +79,11 @@ def decide(
 ) -> tuple[TransactionRecord, ...]:
     """Write the decision; returns the rows of the transactions that are now to be completed."""
     last, at = log.last_batch(batch.query_id), log.next_timestamp(batch.query_id)
-    rows = check(batch, last, coordinator, planned_at, at, deadline)
+    try:
+        rows = check(batch, last, coordinator, planned_at, at, deadline)
+    except SparkEosError:
+        _give_up_offsets(batch, coordinator, deadline)
+        raise
     decided = tuple(
         row
         for row in rows
@@ -86,5 +91,18 @@ def decide(
     )
     failpoint("checked")
     if decided or any(row.state is TransactionState.EMPTY for row in rows):
-        log.append(batch.query_id, batch.batch_id, rows)
+        try:
+            log.append(batch.query_id, batch.batch_id, rows)
+        except FencedError:  # refused for certain: another driver was first
+            _give_up_offsets(batch, coordinator, deadline)
+            raise
     return decided
+
+
+def _give_up_offsets(
+    batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline
+) -> None:
+    """End the driver's own transaction: no task's message names it, so `abort` may not find it."""
+    if batch.offsets is not None:
+        with suppress(SparkEosError):
+            coordinator.end([batch.offsets.identity], committed=False, deadline=deadline)

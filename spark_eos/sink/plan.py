@@ -38,6 +38,7 @@ def plan_batch(options: SinkOptions) -> QueryTail:
         checkpoint=checkpoint,
         config=options.client,
         coordinator=coordinator,
+        timeout_ms=options.transaction_timeout_ms,
         deadline=deadline,
     )
     if key not in _planned_after or _planned_after[key] == tail.last_batch_id:

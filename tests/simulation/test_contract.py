@@ -17,7 +17,6 @@ from tests.simulation import clients
 from tests.simulation.broker import Broker
 from tests.simulation.contract import (
     SCENARIOS,
-    offsets_move_when_the_transaction_commits,
     soon,
 )
 from tests.simulation.driver import World, workload
@@ -146,15 +145,6 @@ def by_name(scenario):
     return scenario.__name__
 
 
-PENDING_OFFSETS = pytest.mark.xfail(
-    reason="offsets that a transaction still holds are taken for offsets that are not there"
-)
-ON_A_REAL_BROKER = [
-    pytest.param(s, marks=PENDING_OFFSETS) if s is offsets_move_when_the_transaction_commits else s
-    for s in SCENARIOS
-]
-
-
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
 def test_broker_in_memory(scenario):
     broker = Broker({"out": 1})
@@ -163,7 +153,7 @@ def test_broker_in_memory(scenario):
         scenario(InMemory(broker))
 
 
-@pytest.mark.parametrize("scenario", ON_A_REAL_BROKER, ids=by_name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
 def test_real_broker(scenario, kafka, topic):
     side = Embedded(kafka, topic())
     try:

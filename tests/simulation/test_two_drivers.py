@@ -169,7 +169,6 @@ def overtaking_calls(frozen_at):
     return calls
 
 
-@pytest.mark.xfail(reason="an overtaken driver leaves some of its transactions to their time-out")
 def test_overtaken_driver_leaves_nothing_open():
     def judge(frozen_at):
         world, _ = overtaken(frozen_at)
@@ -178,7 +177,6 @@ def test_overtaken_driver_leaves_nothing_open():
     assert failures(judge, range(1, requests(WORKLOAD) + 1)) == []
 
 
-@pytest.mark.xfail(reason="recovery asks the group before it ends the query's own open transaction")
 def test_next_start_need_not_wait_for_a_time_out(overlaps):
     def judge(places):
         Driver(copy.deepcopy(overlaps[places].world)).run()
