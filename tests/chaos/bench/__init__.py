@@ -1,0 +1,1 @@
+"""The chaos bench: faults at random moments, one history, one judge. See `__main__.py`."""

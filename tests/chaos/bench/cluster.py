@@ -1,0 +1,91 @@
+"""Three brokers, each with a proxy in front of it for the query alone.
+
+A broker has one more listener that only its proxy knows, and advertises the proxy's port for it:
+so the query meets every fault of the network, while the brokers among themselves, the generator
+and the readers do not. The embedded broker has one set of properties for all of its nodes, so
+these lines go into each node's file at the moment of its start.
+"""
+
+import random
+import socket
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from spark_eos.embedded import EmbeddedKafka, launch
+from tests.chaos.bench.proxy import HOST, Proxies
+
+NODES = (1, 2, 3)
+# Below the embedded broker's own range, and below the range of outgoing connections.
+PORTS = range(12_000, 20_000)
+PARTITIONS = 4
+INPUT, OUTPUT, GROUP = "bench-input", "bench-output", "bench-group"
+ADMIN_TIMEOUT_S = 30
+
+
+class Cluster:
+    """The brokers of a run."""
+
+    def __init__(self, folder, history):
+        self.proxies = Proxies(lambda **hit: history.add("frame", **hit))
+        self._own_ports = dict(zip(NODES, _free_ports(len(NODES)), strict=True))
+        for node, port in self._own_ports.items():
+            self.proxies.open(node, port)
+        self.folder = Path(folder)
+        self.kafka = EmbeddedKafka(
+            folder, nodes=len(NODES), how=self._launch, jvm_flags=["-XX:TieredStopAtLevel=1"]
+        )
+
+    @property
+    def servers(self):
+        """For the bench itself: no proxy in between."""
+        return self.kafka.bootstrap_servers
+
+    @property
+    def proxied_servers(self):
+        """For the query."""
+        return ",".join(f"{HOST}:{proxy.port}" for proxy in self.proxies.by_node.values())
+
+    def start(self):
+        self.kafka.start()
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        config = {"min.insync.replicas": "2"}
+        topics = [NewTopic(name, PARTITIONS, 3, config=config) for name in (INPUT, OUTPUT)]
+        for future in admin.create_topics(topics).values():
+            future.result(ADMIN_TIMEOUT_S)
+
+    def stop(self):
+        try:
+            self.kafka.stop()
+        finally:
+            self.proxies.close()
+
+    def partition_folders(self, topic, partition):
+        """The replicas of a partition, on the disks of all brokers."""
+        return sorted(self.folder.glob(f"node-*/data/{topic}-{partition}"))
+
+    def _launch(self, command, console):
+        settings = Path(command[-1])
+        told = dict(line.split("=", 1) for line in settings.read_text().splitlines())
+        node = int(told["node.id"])
+        told["listeners"] += f",QUERY://{HOST}:{self._own_ports[node]}"
+        told["advertised.listeners"] += f",QUERY://{HOST}:{self.proxies.by_node[node].port}"
+        told["listener.security.protocol.map"] = ",".join(
+            f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "QUERY")
+        )
+        settings.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+        return launch.supervised(command, console)
+
+
+def _free_ports(count):
+    found = []
+    for port in random.SystemRandom().sample(PORTS, 200):
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError("no free ports")

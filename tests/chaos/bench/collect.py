@@ -1,0 +1,99 @@
+"""When all is over: what is there for good. Read with plain clients, from disks and tables."""
+
+import time
+
+from confluent_kafka import TopicPartition
+from deltalake import DeltaTable
+from kafka import KafkaAdminClient
+
+from tests.chaos.bench.cluster import INPUT, OUTPUT, PARTITIONS
+from tests.chaos.bench.generator import POISON_ID
+from tests.chaos.bench.segments import transactions_in
+from tests.chaos.bench.watch import consumer, partitions_of, rows_of
+
+READ_S = 120
+UNENDED = ["Ongoing", "PrepareCommit", "PrepareAbort"]
+SETTLE_S = 10
+
+
+def stable_ends(servers, topic):
+    """{partition: last stable offset}."""
+    reader = consumer(servers, "bench-ends", "read_committed")
+    try:
+        return {
+            place.partition: reader.get_watermark_offsets(place, timeout=20)[1]
+            for place in partitions_of(topic)
+        }
+    finally:
+        reader.close()
+
+
+def read_all(servers, topic):
+    """Every row that a read_committed consumer sees."""
+    reader = consumer(servers, "bench-final", "read_committed", **{"enable.partition.eof": True})
+    try:
+        reader.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+        rows, ended, deadline = [], set(), time.monotonic() + READ_S
+        while len(ended) < PARTITIONS:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{topic} could not be read to its end")
+            messages = reader.consume(5000, timeout=0.5)
+            rows += rows_of(messages)
+            ended |= {m.partition() for m in messages if m.error() is not None}
+        return rows
+    finally:
+        reader.close()
+
+
+def open_transactions(servers):
+    """[transactional id, state] of what no coordinator has ended; a marker may take a moment."""
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    try:
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            listed = admin.list_transactions(state_filters=UNENDED)
+            found = [
+                [one.transactional_id, str(getattr(one, "state", ""))]
+                for listings in listed.values()
+                for one in listings
+                if one.transactional_id != POISON_ID
+            ]
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.5)
+    finally:
+        admin.close()
+
+
+def on_disk(cluster):
+    """The transactions of the output, from the replica that has most of them."""
+    rows = []
+    for partition in range(PARTITIONS):
+        replicas = map(transactions_in, cluster.partition_folders(OUTPUT, partition))
+        best = max(replicas, key=lambda found: found[-1][1] if found else -1, default=[])
+        rows += [[partition, *stretch] for stretch in best]
+    return rows
+
+
+def decisions(location):
+    """What the log table says, oldest first."""
+    columns = ["batch_id", "transactional_id", "producer_id", "producer_epoch"]
+    columns += ["transaction_status", "entry_timestamp"]
+    rows = DeltaTable(str(location)).to_pyarrow_table(columns=columns).to_pylist()
+    rows.sort(
+        key=lambda row: (
+            *(row["entry_timestamp"], row["batch_id"]),
+            row["transaction_status"].startswith("Complete"),
+        )
+    )
+    return [[row[column] for column in columns[:-1]] for row in rows]
+
+
+def collect(cluster, log, history):
+    """Everything that the judge needs besides what was seen on the way."""
+    servers = cluster.servers
+    history.add("open", rows=open_transactions(servers))
+    history.add("input", rows=read_all(servers, INPUT))
+    history.add("seen", reader="final", rows=read_all(servers, OUTPUT))
+    history.add("transactions", rows=on_disk(cluster))
+    history.add("decisions", rows=decisions(log))

@@ -1,0 +1,82 @@
+"""Pure arithmetic on times: faults, recoveries, standstill of the last stable offset."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault as it was given. A fault that was never ended lasts until the run's end."""
+
+    id: int
+    name: str
+    target: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Faults, the last one's end, and the first batch that completed after it (None: none did)."""
+
+    faults: tuple[Fault, ...]
+    start: float
+    end: float | None
+    batch: int | None
+
+    @property
+    def seconds(self):
+        return None if self.end is None else self.end - self.start
+
+    @property
+    def name(self):
+        return " + ".join(fault.name for fault in self.faults)
+
+
+def faults_of(events):
+    """Every fault of a history, in the order of their starts."""
+    last = events[-1]["at"] if events else 0.0
+    started = {e["id"]: e for e in events if e["kind"] == "fault" and e["phase"] == "start"}
+    ended = {e["id"]: e["at"] for e in events if e["kind"] == "fault" and e["phase"] == "end"}
+    return [
+        Fault(number, e["name"], e["target"], e["at"], ended.get(number, last))
+        for number, e in sorted(started.items(), key=lambda item: item[1]["at"])
+    ]
+
+
+def recoveries_of(faults, batches, began=float("-inf")):
+    """How long each fault took to get over. `batches` are (id, start, end), sorted by end.
+
+    A fault that is given before the one before was recovered from belongs to the same recovery:
+    its time runs from the moment at which the last of them was over. `began` is the end of the
+    first batch: what is broken before a query has ever run is not recovered from.
+    """
+    chains = []
+    for fault in (fault for fault in faults if fault.end >= began):
+        if chains and not any(chains[-1][1] < end <= fault.start for _, _, end in batches):
+            members, over = chains[-1]
+            chains[-1] = ([*members, fault], max(over, fault.end))
+        else:
+            chains.append(([fault], fault.end))
+    found = []
+    for members, over in chains:
+        batch = next(((number, end) for number, _, end in batches if end > over), (None, None))
+        found.append(Recovery(tuple(members), over, batch[1], batch[0]))
+    return found
+
+
+def longest_standstill(samples, faults):
+    """The longest time that an open transaction held readers back with nobody to blame.
+
+    `samples` are (at, last stable offset, end offset) of one partition. Time under a fault does
+    not count, and the clock starts again at a fault's end. Returns (seconds, at, offset).
+    """
+    longest, since = (0.0, 0.0, -1), None
+    for at, stable, end in samples:
+        if stable >= end or since is None or since[1] != stable:
+            since = (at, stable) if stable < end else None
+            continue
+        blamed = [min(fault.end, at) for fault in faults if fault.start <= at]
+        seconds = at - max([since[0], *blamed])
+        if seconds > longest[0]:
+            longest = (seconds, at, stable)
+    return longest

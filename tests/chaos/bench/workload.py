@@ -1,0 +1,169 @@
+"""Everything that runs in a run: brokers, input, the query, those who watch. And its end.
+
+`World` is what the faults work on. Whatever happens, `close` ends each process that was started.
+"""
+
+import json
+import time
+from contextlib import ExitStack
+
+from kafka import KafkaAdminClient
+
+import spark_eos
+from tests.chaos.bench.cluster import GROUP, INPUT, OUTPUT, PARTITIONS, Cluster
+from tests.chaos.bench.collect import collect, stable_ends
+from tests.chaos.bench.disk import LogDisk
+from tests.chaos.bench.faults import REACH_S, NotNow
+from tests.chaos.bench.generator import Generator
+from tests.chaos.bench.supervisor import Supervisor
+from tests.chaos.bench.watch import CheckpointWatcher, LiveReader, Sampler
+
+FIRST_BATCH_S = 240
+FAILURES_AT_START = 3
+DRAIN_S = 180
+POLL_S = 0.05
+
+
+class World:
+    """One run's processes."""
+
+    def __init__(self, folder, history, *, rate, transaction_timeout_ms, master):
+        self.folder = folder
+        self.history = history
+        self.transaction_timeout_s = transaction_timeout_ms / 1000
+        self._stack = ExitStack()
+        self._own = {
+            "rate": rate,
+            "transaction_timeout_ms": transaction_timeout_ms,
+            "master": master,
+        }
+        self.product = spark_eos.__file__
+        self.hits = 0
+
+    def start(self):
+        """Up to the first batch that completed."""
+        add = self._stack.callback
+        self.disk = LogDisk(self.folder / "log")
+        add(self.disk.close)
+        self.cluster = Cluster(self.folder / "kafka", self)
+        add(self.cluster.stop)
+        self.cluster.start()
+        servers, checkpoint = self.cluster.servers, self.folder / "checkpoint"
+        self.generator = Generator(servers, self._own["rate"])
+        add(self.generator.stop)
+        self.generator.start()
+        self.supervisor = Supervisor(
+            self.folder / "drivers", self._settings(checkpoint), self.history
+        )
+        add(self.supervisor.close)
+        self.checkpoint = CheckpointWatcher(self.history, checkpoint)
+        self.watchers = [
+            self.checkpoint,
+            LiveReader(self.history, servers),
+            Sampler(self.history, servers),
+        ]
+        self.supervisor.start()
+        for watcher in self.watchers:
+            add(watcher.stop)
+            watcher.start()
+        self._await_first_batch()
+
+    def add(self, kind, **fields):
+        """The proxies write through here, so that a fault can wait for a hit."""
+        self.hits += 1
+        return self.history.add(kind, **fields)
+
+    def finish(self):
+        """Drain the input, stop in order, and write down what is there."""
+        self.cluster.proxies.calm()
+        self.disk.mend()
+        self.generator.stop()
+        wanted = stable_ends(self.cluster.servers, INPUT)
+        why = "; ".join(self.generator.failures)
+        deadline = time.monotonic() + DRAIN_S
+        while not (drained := _reached(self.checkpoint.completed_ends, wanted)):
+            if time.monotonic() > deadline:
+                why += f"it stands at {self.checkpoint.completed_ends} of {wanted}"
+                break
+            time.sleep(POLL_S)
+        if not self.supervisor.stop():
+            drained, why = False, f"{why} the driver did not stop in order"
+        collect(self.cluster, self.disk.log, self.history)
+        time.sleep(3)  # one more sample of everything
+        for watcher in self.watchers:
+            watcher.stop()
+        broken = [str(watcher.error) for watcher in self.watchers if watcher.error is not None]
+        good = drained and not self.generator.failures and not broken
+        self.history.add("end", drained=good, why="; ".join([why, *broken]))
+
+    def close(self):
+        self._stack.close()
+
+    # --- for the faults ---
+
+    @property
+    def last_completed_at(self):
+        return self.checkpoint.last_completed_at
+
+    def hold_at(self, driver, step):
+        """Wait until a process of the driver stands at a step; returns its pid."""
+        reached = driver.failpoints / f"{step}.reached"
+        for suffix in ("go", "reached"):
+            (driver.failpoints / f"{step}.{suffix}").unlink(missing_ok=True)
+        armed = driver.failpoints / f"{step}.armed"
+        armed.touch()
+        deadline = time.monotonic() + REACH_S
+        while not reached.exists():
+            if driver is not self.supervisor.driver or time.monotonic() > deadline:
+                armed.unlink(missing_ok=True)
+                self.let_go(driver, step)  # it may have come by just now
+                raise NotNow(f"no process of driver {driver.number} came to '{step}'")
+            time.sleep(0.01)
+        return int(reached.read_text())
+
+    def let_go(self, driver, step):
+        (driver.failpoints / f"{step}.go").touch()
+
+    def coordinator(self):
+        """The broker that coordinates the transactions of the query's first partition."""
+        query_id = json.loads((self.folder / "checkpoint" / "metadata").read_text())["id"]
+        name = f"spark-eos-{query_id}-0"
+        admin = KafkaAdminClient(bootstrap_servers=self.cluster.servers)
+        try:
+            return admin.describe_transactions([name])[name].coordinator_id
+        except Exception as error:
+            raise NotNow(f"no broker says that it coordinates {name}: {error}") from error
+        finally:
+            admin.close()
+
+    def _settings(self, checkpoint):
+        return {
+            "servers": self.cluster.proxied_servers,
+            "input": INPUT,
+            "output": OUTPUT,
+            "partitions": PARTITIONS,
+            "offsets_per_batch": 20 * self._own["rate"],
+            "checkpoint": str(checkpoint),
+            "stop": str(self.folder / "stop"),
+            "master": self._own["master"],
+            "conf": {"spark.local.dir": str(self.folder / "spark")},
+            "options": {
+                "group.id": GROUP,
+                "transactionLog": str(self.disk.log),
+                "kafka.transaction.timeout.ms": str(self._own["transaction_timeout_ms"]),
+                "apiTimeoutMs": "20000",
+            },
+        }
+
+    def _await_first_batch(self):
+        """A query that fails before any fault was given is a broken bench, not a finding."""
+        deadline = time.monotonic() + FIRST_BATCH_S
+        while not self.checkpoint.completed:
+            if time.monotonic() > deadline or len(self.supervisor.failures) >= FAILURES_AT_START:
+                texts = [text[:2000] for text in self.supervisor.failures]
+                raise RuntimeError(f"no batch completed, see {self.folder}/drivers: {texts}")
+            time.sleep(POLL_S)
+
+
+def _reached(ends, wanted):
+    return bool(ends) and all(ends.get(p, 0) >= offset for p, offset in wanted.items())

@@ -1,0 +1,30 @@
+"""The report says what the judge said, and stands alone."""
+
+from tests.chaos.bench.checker import judge
+from tests.chaos.bench.report import figures, write
+from tests.unit.chaos.builders import clean, rows_of
+
+
+def test_clean_run(tmp_path):
+    events = clean()
+    verdict = judge(events)
+    target = write(verdict, events, tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert "No anomaly found." in text
+    assert "| driver-kill | 1 | 9.0 | 9.0 |" in text
+    page = target.read_text()
+    assert "data:image/png;base64," in page
+    assert 'src="http' not in page
+    found = figures(verdict, events)
+    assert found["recovery, median s"] == 9.0
+    assert (found["batches"], found["rows sent"], found["rows visible"]) == (2, 8, 8)
+
+
+def test_anomalies_are_shown_with_their_rows(tmp_path):
+    events = clean()
+    rows_of(events, "seen", "final").remove([1, 4, "b", "b:3"])
+    target = write(judge(events), events, tmp_path)
+    for path in (target, tmp_path / "report.md"):
+        text = path.read_text()
+        assert "ANOMALIES" in text
+        assert "b:3" in text
