@@ -22,6 +22,22 @@ NOT_FOUND: Final = frozenset(
     {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError._NOENT}
 )
 
+# Answers of a cluster in motion: somebody else leads or coordinates, or is about to. librdkafka
+# does not call them retriable.
+PASSING: Final = frozenset(
+    {
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+
 
 def timeout_s(deadline: Deadline) -> float:
     """What is left, as librdkafka takes it: it knows no zero."""
@@ -76,7 +92,7 @@ class Admin:
     def refusal(self, exception: KafkaException, asked: str) -> SparkEosError:
         """The error for an answer that says no."""
         text = self._config.redact(exception.args[0].str())
-        if exception.args[0].retriable():
+        if exception.args[0].retriable() or exception.args[0].code() in PASSING:
             return BrokerUnreachableError(f"{self._config.bootstrap_servers}, {asked}: {text}")
         return OptionError(f"{self._config.bootstrap_servers} refused {asked}: {text}")
 

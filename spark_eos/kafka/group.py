@@ -9,18 +9,21 @@ and it goes on exactly behind the batch.
 
 import json
 import time
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos.errors import BrokerUnreachableError, GroupInUseError, OptionError
-from spark_eos.kafka.admin import Admin, timeout_s
+from spark_eos.kafka.admin import PASSING, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import from_map
+
+T = TypeVar("T")
 
 _NOT_ALLOWED: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 _LOOK_EVERY_S: Final = 0.02
@@ -40,16 +43,16 @@ def group_metadata(config: ClientConfig, group_id: str) -> object:
 
 def check_not_in_use(config: ClientConfig, group_id: str, deadline: Deadline) -> None:
     """Raise where a consumer is a member of the group."""
-    admin = _admin(config)
-    future = admin.client.describe_consumer_groups([group_id], request_timeout=timeout_s(deadline))[
-        group_id
-    ]
-    try:
-        members = admin.result(future, f"group '{group_id}'", deadline).members
-    except KafkaException as exception:
-        if exception.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return
-        raise _refusal(admin, exception, group_id) from None
+
+    def ask(admin: Admin) -> list[Any]:
+        futures = admin.client.describe_consumer_groups(
+            [group_id], request_timeout=timeout_s(deadline)
+        )
+        answer = admin.result(futures[group_id], f"group '{group_id}'", deadline)
+        members: list[Any] = answer.members
+        return members
+
+    members = _ask(config, group_id, ask, deadline) or []
     if members:
         raise GroupInUseError(
             f"consumer '{members[0].client_id}' at {members[0].host} is a member of group"
@@ -65,34 +68,19 @@ def committed_offsets(
 
     Offsets in a transaction that is not over are neither: they are waited for.
     """
-    while True:
-        found = _group_offsets(config, group_id, partitions, deadline)
-        errors = [place.error for place in found if place.error is not None]
-        if not errors:
-            return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
-        pending = all(error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT for error in errors)
-        if not pending or deadline.passed:
-            raise _refusal(_admin(config), KafkaException(errors[0]), group_id)
-        time.sleep(_LOOK_EVERY_S)
 
+    def ask(admin: Admin) -> Offsets:
+        asked = ConsumerGroupTopicPartitions(group_id, [ConfluentPartition(*p) for p in partitions])
+        futures = admin.client.list_consumer_group_offsets(
+            [asked], require_stable=True, request_timeout=timeout_s(deadline)
+        )
+        answer = admin.result(futures[group_id], f"offsets of group '{group_id}'", deadline)
+        for place in answer.topic_partitions:
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return {(p.topic, p.partition): p.offset for p in answer.topic_partitions if p.offset >= 0}
 
-def _group_offsets(
-    config: ClientConfig, group_id: str, partitions: list[tuple[str, int]], deadline: Deadline
-) -> list[ConfluentPartition]:
-    """The broker's answer, with an error for each partition that has one."""
-    admin = _admin(config)
-    asked = ConsumerGroupTopicPartitions(group_id, [ConfluentPartition(*p) for p in partitions])
-    future = admin.client.list_consumer_group_offsets(
-        [asked], require_stable=True, request_timeout=timeout_s(deadline)
-    )[group_id]
-    try:
-        answer = admin.result(future, f"offsets of group '{group_id}'", deadline)
-    except KafkaException as exception:
-        if exception.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return []
-        raise _refusal(admin, exception, group_id) from None
-    places: list[ConfluentPartition] = answer.topic_partitions
-    return places
+    return _ask(config, group_id, ask, deadline) or {}
 
 
 def offsets_fate(config: ClientConfig, group_id: str, wanted: str, deadline: Deadline) -> Fate:
@@ -107,10 +95,28 @@ def offsets_fate(config: ClientConfig, group_id: str, wanted: str, deadline: Dea
     return Fate.COMMITTED if moved else Fate.ABORTED
 
 
-def _admin(config: ClientConfig) -> Admin:
-    if config not in _admins:
-        _admins[config] = Admin(config)
-    return _admins[config]
+def _ask(
+    config: ClientConfig, group_id: str, ask: Callable[[Admin], T], deadline: Deadline
+) -> T | None:
+    """The answer; None where there is no such group. What may pass is asked again."""
+    while True:
+        admin = _admins.pop(config, None) or Admin(config)
+        try:
+            answer = ask(admin)
+        except KafkaException as exception:
+            code = exception.args[0].code()
+            if code == KafkaError.GROUP_ID_NOT_FOUND:
+                _admins[config] = admin
+                return None
+            if code not in PASSING or deadline.passed:
+                raise _refusal(admin, exception, group_id) from None
+            if code == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                _admins[config] = admin
+            # Else it may go on asking a coordinator that was: a new one asks who it is.
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            _admins[config] = admin
+            return answer
 
 
 def _refusal(admin: Admin, exception: KafkaException, group_id: str) -> Exception:

@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
+from spark_eos.errors import (
+    BrokerUnreachableError,
+    DeliveryError,
+    OptionError,
+    SparkEosError,
+)
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.delivery import DeliveryReports, refusal
 from spark_eos.kafka.rows import Rows
@@ -140,18 +145,19 @@ class IdempotentProducer:
         return deadline
 
     def _serve(self, call: Callable[[float], object], timeout_s: float) -> None:
-        """Let librdkafka report. A fatal error of the client is raised in the middle of that, and
-        the report that comes next then fails with a SystemError that has it as its cause.
+        """Let librdkafka report. confluent raises a fatal error of the client in the middle of
+        that; the report that comes next then turns it into a SystemError, or swallows it.
         """
         try:
             call(timeout_s)
-        except (KafkaException, SystemError) as error:
-            fatal = error.__cause__ if isinstance(error, SystemError) else error
-            while fatal is not None and not isinstance(fatal, KafkaException):
-                fatal = fatal.__cause__
-            if fatal is None:
-                raise
-            raise self._refusal(fatal) from None
+        except KafkaException as exception:
+            raise self._refusal(exception) from None
+        except SystemError:
+            self._reports.raise_failure()
+            raise DeliveryError(
+                f"the producer of {self._name} failed for good: another attempt or driver uses its"
+                " id, or its transaction timed out. Nothing of it is visible"
+            ) from None
 
     def _not_taken(self) -> BrokerUnreachableError:
         return BrokerUnreachableError(

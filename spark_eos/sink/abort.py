@@ -18,6 +18,7 @@ from spark_eos.log import TransactionLog
 from spark_eos.options import SinkOptions, WriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, abort_rows
+from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import ProducerIdentity
 from spark_eos.protocol.transactional_id import TransactionalId
@@ -57,7 +58,8 @@ def _abort_batch(
     log = transaction_log(options.transaction_log, query_id)
     coordinator = coordinator_client(options.client)
     began = log.next_timestamp(query_id)
-    abort_prepared(messages, decided_identities(query_id, batch_id, log), coordinator, deadline)
+    decided = decided_identities(query_id, batch_id, log)
+    ended = abort_prepared(messages, decided, coordinator, deadline)
     if complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
         return
     batch = None
@@ -73,7 +75,8 @@ def _abort_batch(
         )
         _fence_open(str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)
     fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
-    if batch is not None:
+    # A row moves the log, and the driver that took these ids over would be stopped by it.
+    if batch is not None and ended:
         log_abort(batch, log, began)
 
 
@@ -128,17 +131,20 @@ def abort_prepared(
     decided: Container[ProducerIdentity],
     coordinator: CoordinatorClient,
     deadline: Deadline,
-) -> None:
+) -> bool:
     """Abort what the messages name, but nothing that is decided. Another driver may have decided
-    the same batch with transactions of its own: then none of these is.
+    the same batch with transactions of its own: then none of these is. Returns whether each was
+    ended here, by its own epoch.
 
     Whatever the answer: a transaction that is refused here has ended, or its id belongs to a newer
     attempt; one that is unknown is aborted by its id's next user or by its time-out.
     """
     named = [m.result.transaction.identity for m in messages if m.result.transaction]
     identities = [identity for identity in named if identity not in decided]
-    if identities:
-        coordinator.end(identities, committed=False, deadline=deadline)
+    if not identities:
+        return True
+    answers = coordinator.end(identities, committed=False, deadline=deadline)
+    return all(answer.outcome is Outcome.DONE for answer in answers.values())
 
 
 def log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:

@@ -104,11 +104,11 @@ def _abort_write(
 ) -> None:
     deadline = Deadline.after_ms(options.api_timeout_ms)
     query_id, coordinator = options.query_id, coordinator_client(options.client)
-    log = None
+    log, ended = None, True
     if options.transaction_log is not None:
         log = transaction_log(options.transaction_log, query_id)
         decided = decided_identities(query_id, options.version, log)
-        abort_prepared(messages, decided, coordinator, deadline)
+        ended = abort_prepared(messages, decided, coordinator, deadline)
         if complete_if_decided(
             query_id, options.version, log, coordinator, options.client, deadline
         ):
@@ -118,5 +118,5 @@ def _abort_write(
     if log is None:
         abort_prepared(messages, (), coordinator, deadline)
     fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
-    if batch is not None and log is not None:
+    if batch is not None and log is not None and ended:
         log_abort(batch, log, began)
