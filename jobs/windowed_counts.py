@@ -49,9 +49,11 @@ def query(spark: SparkSession, configuration: Configuration[WindowedCounts]) -> 
             events = events.withColumn(column, expression)
         except PySparkException as error:
             raise configuration.error(place, text=first_line(error)) from None
-    return write(
-        counts(events, job), letters, configuration, blame="key", output_mode=job.output_mode
-    )
+    try:
+        rows = counts(events, job)
+    except PySparkException as error:
+        raise configuration.error("window", text=first_line(error)) from None
+    return write(rows, letters, configuration, blame="key", output_mode=job.output_mode)
 
 
 def counts(events: DataFrame, job: WindowedCounts) -> DataFrame:

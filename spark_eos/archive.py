@@ -169,13 +169,16 @@ def _installed(name: str) -> Iterator[tuple[Path, Path]]:
 
 
 def _require(name: str, found: set[str]) -> None:
-    """Add a distribution and all that it needs at run time, without extras."""
+    """Add a distribution and all that it needs at run time; with what the jobs need, because on a
+    cluster the driver may run from the archive too.
+    """
     requirements = metadata.requires(name) or ()
     found.add(name)
     for requirement in requirements:
         needed, _, marker = requirement.partition(";")
         other = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", needed.strip())[0]).lower()
-        if "extra" in marker or other in found:
+        is_extra = "extra" in marker and not (name == DISTRIBUTION and "jobs" in marker)
+        if is_extra or other in found:
             continue
         try:
             _require(other, found)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -94,6 +95,8 @@ def _main(
 ) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    # It would print a page of JSON for each mistake in SQL, which is told in a line below.
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     arguments = _arguments(description, sys.argv[1:])
     stop = Stop()
     stop.listen()

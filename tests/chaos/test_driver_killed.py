@@ -27,6 +27,7 @@ def test_driver_killed_at_each_step_in_turn_loses_and_doubles_nothing(scenario):
     scenario.check()
 
 
+@pytest.mark.slow
 def test_driver_killed_again_while_it_recovers(scenario):
     scenario.add_files(2)
     for step in ("decided", "surveyed"):

@@ -8,7 +8,12 @@ import pytest
 from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
 
 
-@pytest.mark.parametrize("step", ["begun", "written", "prepared"])
+def slow(value):
+    """One case of several alike is enough for the common run."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("step", [slow("begun"), "written", "prepared"])
 def test_stop_in_the_middle_of_a_batch_leaves_no_transaction_open(scenario, step):
     scenario.add_files(2)
     with scenario.driver(step, stop_when=step) as driver:
@@ -28,7 +33,7 @@ def test_failed_batch_leaves_no_transaction_open(scenario):
     scenario.check()
 
 
-@pytest.mark.parametrize("how_many", [1, 2])
+@pytest.mark.parametrize("how_many", [slow(1), 2])
 def test_batches_that_run_again_after_their_commit_was_deleted_add_nothing(scenario, how_many):
     scenario.add_files(3)
     scenario.run()

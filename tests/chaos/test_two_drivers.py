@@ -6,6 +6,11 @@ import signal
 import pytest
 
 
+def slow(value):
+    """One case of several alike is enough for the common run."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 def freeze(driver, step):
     worker = driver.wait_for(step)
     driver.signal(signal.SIGSTOP)
@@ -19,7 +24,7 @@ def wake(driver, step, worker):
     driver.signal(signal.SIGCONT)
 
 
-@pytest.mark.parametrize("step", ["planned", "prepared", "checked", "decided"])
+@pytest.mark.parametrize("step", [*map(slow, ("planned", "checked")), "prepared", "decided"])
 def test_frozen_driver_that_wakes_up_late_is_fenced(scenario, step):
     scenario.add_files(3)
     with scenario.driver(step) as old:

@@ -28,6 +28,7 @@ def test_rows_come_once_from_executors_that_have_no_python(copy, standalone):
     assert_in_the_archive(standalone, [path for task in tasks for path in task])
 
 
+@pytest.mark.slow
 def test_each_executor_is_killed_while_it_writes(copy, standalone):
     """One has written its rows, the other has prepared, too. Both lose what they shuffled."""
     copy.start("written", "prepared")

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
 
 def forget_last_commit(checkpoint):
     """As a driver that died after its write and before Spark heard of it."""

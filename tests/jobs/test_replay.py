@@ -2,6 +2,10 @@
 
 from collections import Counter
 
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
 
 def test_replay(jobs, spark, topic):
     source, output, target = topic(2), topic(2), topic(2)

@@ -24,8 +24,9 @@ def counted(records):
     return Counter((key, at // MINUTE * MINUTE) for key, _, at in records)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
-@pytest.mark.timeout(600)
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kills", [2, 10])
 def test_counts_equal_those_of_a_batch(jobs, topic, kills):
     chance = random.Random(kills)
     source, target = topic(3), topic(2)
