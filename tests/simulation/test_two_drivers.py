@@ -12,7 +12,7 @@ import pytest
 from spark_eos.errors import SparkEosError
 from tests.simulation.driver import GROUP, Driver, World, workload
 from tests.simulation.explore import ENDED, EXPECTED, check_now, finish
-from tests.simulation.faults import Way, time_out
+from tests.simulation.faults import CrashError, Fault, Way, time_out
 from tests.simulation.freeze import Frozen
 from tests.simulation.oracle import check_exactly_once, check_nothing_open
 
@@ -182,3 +182,43 @@ def test_next_start_need_not_wait_for_a_time_out(overlaps):
         Driver(copy.deepcopy(overlaps[places].world)).run()
 
     assert failures(judge, overlaps) == []
+
+
+def test_abort_of_a_driver_that_was_fenced_does_not_stop_the_one_that_fenced_it():
+    """The new one has planned batch 0, and no task of it runs yet, when the old one fails."""
+    world = World(WORKLOAD)
+    old, new = start(world), start(world)
+    old.run_until(request("DescribeTransactions"))
+    new.run_until(next(n for n, name in enumerate(overtaking_calls(18), 1) if "Metadata" in name))
+    old.run_until(None)
+    new.run_until(None)
+    check_failed_well(old)
+    assert old.error is not None
+    assert new.error is None, f"the new driver failed: {new.error}"
+    check_exactly_once(world.broker, world.workload)
+
+
+def test_offsets_of_an_old_driver_do_not_hold_back_recovery():
+    """It opened its offsets transaction when the decided one had timed out, and was killed."""
+    world = World(WORKLOAD)
+    old = start(world)
+    old.run_until(request("InitProducerId offsets"))
+    crashed = Driver(world, Fault(decided_at(world), Way.CRASHED))
+    with pytest.raises(CrashError):
+        crashed.run()
+    time_out(world.broker, Way.ALL_TIMED_OUT)
+    old.run_until(request("DescribeGroups"))
+    assert world.broker.ongoing(), "the old driver has nothing open"
+    Driver(world).run()
+    check_exactly_once(world.broker, world.workload)
+
+
+def request(name):
+    """The number of the first request of this name."""
+    return 1 + finish(World(WORKLOAD)).schedule.calls.index(name)
+
+
+def decided_at(world):
+    """The number of the request behind the decision of batch 0, of a driver that starts now."""
+    calls = finish(copy.deepcopy(world)).schedule.calls
+    return 2 + next(n for n, name in enumerate(calls, 1) if "0 PrepareCommit" in name)
