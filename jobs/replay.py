@@ -20,7 +20,10 @@ from spark_eos.job.command import run_batch
 from spark_eos.job.configuration import Configuration
 from spark_eos.job.sections import BatchSink, Job, Section, SnapshotOptions
 from spark_eos.job.views import select
+from spark_eos.options import batch_options
 from spark_eos.sink.columns import check_columns
+from spark_eos.source.batch_offsets import plan_ranges
+from spark_eos.source.filters import Pushed
 
 
 class Batches(Section):
@@ -56,26 +59,31 @@ def steps(
 ) -> Iterator[Callable[[], None]]:
     """A step for each micro-batch, in their order."""
     job = configuration.job
-    records(spark, configuration, job.batches.first)  # so that a wrong one is told before the start
+    # So that what is wrong, or not there, is told before the start.
+    records(spark, configuration, job.batches.first)
+    plan_ranges(batch_options(reading(job, job.batches.first, job.batches.last)), Pushed())
     return (
         partial(replay, spark, configuration, batch_id)
         for batch_id in range(job.batches.first, job.batches.last + 1)
     )
 
 
+def reading(job: Replay, first: int, last: int) -> dict[str, str]:
+    """The options of a read of these micro-batches."""
+    return {
+        **job.source.options,
+        "includeHeaders": "true",
+        "isolation.level": "snapshot",
+        "startingBatch": str(first),
+        "endingBatch": str(last),
+    }
+
+
 def records(spark: SparkSession, configuration: Configuration[Replay], batch_id: int) -> DataFrame:
     """The rows that a micro-batch gives."""
     job = configuration.job
-    (
-        spark.read.format("txnkafka")
-        .options(**job.source.options)
-        .option("includeHeaders", "true")
-        .option("isolation.level", "snapshot")
-        .option("startingBatch", batch_id)
-        .option("endingBatch", batch_id)
-        .load()
-        .createOrReplaceTempView("source")
-    )
+    options = reading(job, batch_id, batch_id)
+    spark.read.format("txnkafka").options(**options).load().createOrReplaceTempView("source")
     rows = select(spark, configuration, "transform", query=job.transform)
     options = {name.lower(): value for name, value in job.sink.options.items()}
     try:

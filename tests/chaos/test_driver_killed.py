@@ -17,9 +17,17 @@ STEPS = [
 
 
 @pytest.mark.timeout(600)
-def test_driver_killed_at_each_step_in_turn_loses_and_doubles_nothing(scenario):
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(STEPS, marks=pytest.mark.slow, id="all"),
+        # Before, at and behind the decision. The simulation has every request.
+        pytest.param(["prepared", "decided", "completed"], id="some"),
+    ],
+)
+def test_driver_killed_at_each_step_in_turn_loses_and_doubles_nothing(scenario, steps):
     scenario.add_files(3)
-    for step in STEPS:
+    for step in steps:
         with scenario.driver(step) as driver:
             driver.wait_for(step)
             driver.kill()
@@ -38,6 +46,7 @@ def test_driver_killed_again_while_it_recovers(scenario):
     scenario.check()
 
 
+@pytest.mark.slow
 def test_orphans_of_a_dead_driver_are_aborted_by_the_next_start_not_by_the_time_out(scenario):
     """The next run has one partition: nobody but the sweep can end the other transactions."""
     scenario.add_files(1)

@@ -1,5 +1,7 @@
 """Readers that poll all the time while drivers are killed: who sees a part of a micro-batch?"""
 
+import pytest
+
 import threading
 from collections import Counter
 
@@ -15,11 +17,11 @@ class Poller(threading.Thread):
         super().__init__(daemon=True)
         self.polls, self.in_part, self.most, self.failure = 0, 0, 0, None
         self._scenario, self._options = scenario, options
-        self._stop = threading.Event()
+        self._enough = threading.Event()
 
     def run(self):
         try:
-            while not self._stop.is_set():
+            while not self._enough.is_set():
                 self._look()
         except BaseException as failure:
             self.failure = failure
@@ -35,12 +37,13 @@ class Poller(threading.Thread):
         self.most = len(seen)
 
     def finish(self):
-        self._stop.set()
+        self._enough.set()
         self.join(60)
         if self.failure is not None:
             raise self.failure
 
 
+@pytest.mark.slow
 def test_snapshot_shows_no_part_of_a_batch_while_drivers_are_killed(scenario, record_property):
     log = str(scenario.checkpoint / "transaction_state")
     scenario.add_files(2)

@@ -66,6 +66,7 @@ def test_torn_batch_gets_only_its_lost_partitions_written(scenario):
     scenario.check()
 
 
+@pytest.mark.slow
 def test_torn_batch_with_other_rows_stops_the_query(scenario):
     """The same, but the query is not deterministic: it must not guess."""
     scenario.add_files(1)

@@ -36,6 +36,7 @@ def test_frozen_driver_that_wakes_up_late_is_fenced(scenario, step):
     scenario.check()
 
 
+@pytest.mark.slow
 def test_new_driver_goes_on_after_the_old_one_wakes_up_in_the_middle(scenario):
     """The old one holds an undecided batch while the new one is at its next."""
     scenario.add_files(3)

@@ -44,6 +44,7 @@ def test_each_executor_is_killed_while_it_writes(copy, standalone):
     assert set(executors).isdisjoint(standalone.executors())
 
 
+@pytest.mark.slow
 def test_python_worker_of_an_executor_is_killed(copy, standalone):
     copy.start("prepared")
     held = copy.application.wait_for("prepared", PATIENCE_S)

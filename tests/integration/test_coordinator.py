@@ -386,6 +386,7 @@ def test_coordinator_killed_while_transactions_end(tmp_path: Path) -> None:
         client.close()
 
 
+@pytest.mark.slow
 def test_silent_coordinator_is_given_up_for_its_successor(tmp_path: Path) -> None:
     """A frozen broker keeps its connections open: only the limit of an attempt helps."""
     with EmbeddedKafka(tmp_path, nodes=3) as own:

@@ -89,6 +89,7 @@ def test_of_two_compactions_of_the_same_files_one_is_refused(location: str) -> N
     assert everything(location) == set(written)
 
 
+@pytest.mark.slow
 def test_files_stay_bounded_while_the_log_grows(
     location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

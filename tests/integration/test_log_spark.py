@@ -25,6 +25,7 @@ TYPES = {
 }
 
 
+@pytest.mark.slow
 def test_spark_reads_what_was_appended_at_any_stage_of_maintenance(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
