@@ -1,9 +1,9 @@
 """Readers that poll all the time while drivers are killed: who sees a part of a micro-batch?"""
 
-import pytest
-
 import threading
 from collections import Counter
+
+import pytest
 
 from tests.chaos.conftest import ROWS_PER_FILE
 from tests.chaos.test_snapshot_torn import rows
@@ -41,6 +41,7 @@ class Poller(threading.Thread):
         self.join(60)
         if self.failure is not None:
             raise self.failure
+        self._look()  # at the end of it all
 
 
 @pytest.mark.slow
