@@ -15,7 +15,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_eos.job.command import run_query
 from spark_eos.job.configuration import Configuration
-from spark_eos.job.sections import DeadLetter, Sink, Source, StreamingJob, ViewName
+from spark_eos.job.sections import (
+    DeadLetter,
+    Sink,
+    Source,
+    StreamingJob,
+    ViewName,
+    check_dead_letters,
+)
 from spark_eos.job.views import dead, good, read, select
 from spark_eos.job.write import write
 
@@ -30,11 +37,7 @@ class ConsumeTransformProduce(StreamingJob):
 
     @model_validator(mode="after")
     def _dead_letters_where_rows_are_parsed(self) -> "ConsumeTransformProduce":
-        parsed = any(source.parse is not None for source in self.sources.values())
-        if parsed and self.dead_letter is None:
-            raise ValueError("a source is parsed: give dead_letter, for rows that do not parse")
-        if self.dead_letter is not None and not parsed:
-            raise ValueError("dead_letter is given, and no source has a section parse")
+        check_dead_letters(self.sources.values(), self.dead_letter, "dead_letter")
         return self
 
 
@@ -47,9 +50,9 @@ def query(
     for name, source in job.sources.items():
         frame = read(spark, configuration, "sources", name)
         good(frame, source).createOrReplaceTempView(name)
-        if source.parse is not None and job.dead_letter is not None:
-            letters.append(dead(frame, job.dead_letter.topic))
-    rows = select(spark, configuration, "transform", query=job.transform)
+        if source.parse is not None:
+            letters.append(dead(frame))
+    rows = select(spark, configuration, job.transform)
     return write(rows, letters, configuration, blame="transform")
 
 

@@ -19,10 +19,9 @@ from pyspark.sql.window import Window
 from spark_eos.job.command import run_query
 from spark_eos.job.configuration import Configuration
 from spark_eos.job.delta import DELTA_SETTINGS, application
-from spark_eos.job.sections import Section, Source, StreamingJob
+from spark_eos.job.sections import Section, Source, StreamingJob, check_dead_letters
 from spark_eos.job.views import dead, good, read, select
-
-DEAD_LETTERS = "dead_letter_table"
+from spark_eos.job.write import for_each_batch
 
 
 class Merge(Section):
@@ -44,34 +43,23 @@ class KafkaToDelta(StreamingJob):
 
     @model_validator(mode="after")
     def _dead_letters_where_rows_are_parsed(self) -> "KafkaToDelta":
-        if (self.source.parse is None) != (self.dead_letter_table is None):
-            raise ValueError("parse and dead_letter_table belong together: give both or none")
+        check_dead_letters([self.source], self.dead_letter_table, "dead_letter_table")
         return self
 
 
 def query(spark: SparkSession, configuration: Configuration[KafkaToDelta]) -> DataStreamWriter:
     """The query, ready to be started."""
-    job = configuration.job
     records = read(spark, configuration, "source")
     transformed(records, configuration)  # so that a wrong one is told before the start
-    return (
-        records.writeStream.queryName(job.name)
-        .foreachBatch(lambda batch, batch_id: write_batch(batch, batch_id, configuration))
-        .option("checkpointLocation", job.checkpoint)
-        .trigger(**job.trigger.arguments())
-    )
+    return for_each_batch(records, configuration, write_batch)
 
 
 def transformed(records: DataFrame, configuration: Configuration[KafkaToDelta]) -> DataFrame:
     """The rows for the table."""
     job = configuration.job
     good(records, job.source).createOrReplaceTempView("source")
-    rows = select(records.sparkSession, configuration, "transform", query=job.transform)
-    missing = {*job.merge.key, *job.merge.order_by} - {*rows.columns} if job.merge else set()
-    if missing:
-        text = f"the transform gives no column {', '.join(sorted(missing))}"
-        raise configuration.error("merge", text=text)
-    return rows
+    columns = [*job.merge.key, *job.merge.order_by] if job.merge is not None else []
+    return select(records.sparkSession, configuration, job.transform, *columns, needs="merge")
 
 
 def write_batch(
@@ -87,16 +75,18 @@ def write_batch(
             "txnVersion": str(batch_id),
         }
         if job.dead_letter_table is not None:
-            letters = dead(records, job.name).drop("topic")
-            letters.write.format("delta").mode("append").options(**version).save(
-                job.dead_letter_table
-            )
+            append(dead(records), job.dead_letter_table, version)
         if job.merge is None:
-            rows.write.format("delta").mode("append").options(**version).save(job.table)
+            append(rows, job.table, version)
         else:
             merge(rows, job.table, job.merge)
     finally:
         records.unpersist()
+
+
+def append(rows: DataFrame, table: str, version: dict[str, str]) -> None:
+    """Add rows, unless the table has this version already."""
+    rows.write.format("delta").mode("append").options(**version).save(table)
 
 
 def merge(rows: DataFrame, table: str, how: Merge) -> None:

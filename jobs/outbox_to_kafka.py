@@ -11,17 +11,15 @@ import sys
 from typing import Annotated
 
 from pydantic import Field
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_eos.errors import OptionError
 from spark_eos.job.command import run_query
 from spark_eos.job.configuration import Configuration
 from spark_eos.job.delta import DELTA_SETTINGS, application
 from spark_eos.job.sections import BatchSink, StreamingJob, Texts
-from spark_eos.job.views import first_line, select
-from spark_eos.sink.columns import check_columns
+from spark_eos.job.views import select
+from spark_eos.job.write import check_records, for_each_batch, write_once
 
 
 class OutboxToKafka(StreamingJob):
@@ -38,33 +36,19 @@ class OutboxToKafka(StreamingJob):
 def query(spark: SparkSession, configuration: Configuration[OutboxToKafka]) -> DataStreamWriter:
     """The query, ready to be started."""
     job = configuration.job
-    try:
+    with configuration.blame("table"):
         outbox = spark.readStream.format("delta").options(**job.table_options).load(job.table)
-    except PySparkException as error:
-        raise configuration.error("table", text=first_line(error)) from None
     records(outbox, configuration)  # so that a wrong one is told before the start
-    return (
-        outbox.writeStream.queryName(job.name)
-        .foreachBatch(lambda batch, batch_id: write_batch(batch, batch_id, configuration))
-        .option("checkpointLocation", job.checkpoint)
-        .trigger(**job.trigger.arguments())
-    )
+    return for_each_batch(outbox, configuration, write_batch)
 
 
 def records(outbox: DataFrame, configuration: Configuration[OutboxToKafka]) -> DataFrame:
     """The rows to write."""
     job = configuration.job
     outbox.createOrReplaceTempView("outbox")
-    rows = select(outbox.sparkSession, configuration, "transform", query=job.transform)
-    missing = set(job.order_by) - set(rows.columns)
-    if missing:
-        text = f"the transform gives no column {', '.join(sorted(missing))}"
-        raise configuration.error("order_by", text=text)
-    options = {name.lower(): value for name, value in job.sink.options.items()}
-    try:
-        check_columns(rows.schema, options.get("topic"))
-    except OptionError as error:
-        raise configuration.error("transform", text=str(error)) from None
+    spark = outbox.sparkSession
+    rows = select(spark, configuration, job.transform, *job.order_by, needs="order_by")
+    check_records(rows, configuration, blame="transform")
     return rows
 
 
@@ -74,17 +58,12 @@ def write_batch(
     """One micro-batch. Rows of a key are in one task, which sends them in their order."""
     job = configuration.job
     rows = records(outbox, configuration)
-    if "key" in rows.columns:
-        rows = rows.repartition("key").sortWithinPartitions(*job.order_by)
-    else:
-        rows = rows.coalesce(1).sortWithinPartitions(*job.order_by)
-    (
-        rows.write.format("txnkafka")
-        .mode("append")
-        .options(**job.sink.options)
-        .option("txnAppId", application(job.name, job.checkpoint))
-        .option("txnVersion", batch_id)
-        .save()
+    rows = rows.repartition("key") if "key" in rows.columns else rows.coalesce(1)
+    write_once(
+        rows.sortWithinPartitions(*job.order_by),
+        configuration,
+        application=application(job.name, job.checkpoint),
+        version=batch_id,
     )
 
 

@@ -3,8 +3,7 @@
 The transaction log of the query tells what each micro-batch wrote, so exactly that is read,
 whatever else is in the topic. One micro-batch is one idempotent write: a replay that was stopped
 or killed goes on where it was when it is started again. A range is replayed once for each name of
-a job.
-See conf/embedded/replay.yaml.
+a job. See conf/embedded/replay.yaml.
 """
 
 import sys
@@ -15,13 +14,12 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_eos.errors import OptionError
 from spark_eos.job.command import run_batch
 from spark_eos.job.configuration import Configuration
 from spark_eos.job.sections import BatchSink, Job, Section, SnapshotOptions
 from spark_eos.job.views import select
+from spark_eos.job.write import check_records, write_once
 from spark_eos.options import batch_options
-from spark_eos.sink.columns import check_columns
 from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
 
@@ -84,26 +82,19 @@ def records(spark: SparkSession, configuration: Configuration[Replay], batch_id:
     job = configuration.job
     options = reading(job, batch_id, batch_id)
     spark.read.format("txnkafka").options(**options).load().createOrReplaceTempView("source")
-    rows = select(spark, configuration, "transform", query=job.transform)
-    options = {name.lower(): value for name, value in job.sink.options.items()}
-    try:
-        check_columns(rows.schema, options.get("topic"))
-    except OptionError as error:
-        raise configuration.error("transform", text=str(error)) from None
+    rows = select(spark, configuration, job.transform)
+    check_records(rows, configuration, blame="transform")
     return rows
 
 
 def replay(spark: SparkSession, configuration: Configuration[Replay], batch_id: int) -> None:
     """One micro-batch."""
     job = configuration.job
-    (
-        records(spark, configuration, batch_id)
-        .write.format("txnkafka")
-        .mode("append")
-        .options(**job.sink.options)
-        .option("txnAppId", f"{job.name}:{job.batches.first}-{job.batches.last}")
-        .option("txnVersion", batch_id)
-        .save()
+    write_once(
+        records(spark, configuration, batch_id),
+        configuration,
+        application=f"{job.name}:{job.batches.first}-{job.batches.last}",
+        version=batch_id,
     )
 
 

@@ -8,16 +8,15 @@ each time that it changes. See conf/embedded/windowed_counts.yaml.
 import sys
 from typing import Annotated, Literal
 
-from pydantic import Field
-from pyspark.errors import PySparkException
+from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_eos.job.command import run_query
 from spark_eos.job.configuration import Configuration
-from spark_eos.job.sections import DeadLetter, Sink, Source, StreamingJob
-from spark_eos.job.views import dead, first_line, good, read
+from spark_eos.job.sections import DeadLetter, Sink, Source, StreamingJob, check_dead_letters
+from spark_eos.job.views import dead, good, read
 from spark_eos.job.write import write
 
 
@@ -34,25 +33,23 @@ class WindowedCounts(StreamingJob):
     dead_letter: DeadLetter | None = None
     sink: Sink
 
+    @model_validator(mode="after")
+    def _dead_letters_where_rows_are_parsed(self) -> "WindowedCounts":
+        check_dead_letters([self.source], self.dead_letter, "dead_letter")
+        return self
+
 
 def query(spark: SparkSession, configuration: Configuration[WindowedCounts]) -> DataStreamWriter:
     """The query, ready to be started."""
     job = configuration.job
     frame = read(spark, configuration, "source")
-    letters: list[DataFrame] = []
-    if job.source.parse is not None and job.dead_letter is not None:
-        letters.append(dead(frame, job.dead_letter.topic))
+    letters = [dead(frame)] if job.source.parse is not None else []
     events = good(frame, job.source)
     for place, column in (("event_time", "event_time"), ("key", "event_key")):
-        expression = F.expr(getattr(job, place))
-        try:
-            events = events.withColumn(column, expression)
-        except PySparkException as error:
-            raise configuration.error(place, text=first_line(error)) from None
-    try:
+        with configuration.blame(place):
+            events = events.withColumn(column, F.expr(getattr(job, place)))
+    with configuration.blame("window"):
         rows = counts(events, job)
-    except PySparkException as error:
-        raise configuration.error("window", text=first_line(error)) from None
     return write(rows, letters, configuration, blame="key", output_mode=job.output_mode)
 
 

@@ -170,6 +170,9 @@ class _Progress:
         self.rows = 0
 
     def report(self, query: StreamingQuery) -> None:
+        newest = query.lastProgress
+        if newest is None or newest["batchId"] <= self._last:
+            return  # to fetch all of them takes a while
         for progress in query.recentProgress:
             if progress["batchId"] <= self._last or not progress["numInputRows"]:
                 continue

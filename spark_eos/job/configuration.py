@@ -6,12 +6,14 @@ file. A section `kafka` holds what all sources and sinks of the file have in com
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pyspark.errors import PySparkException
 
 from spark_eos.errors import OptionError
 
@@ -56,10 +58,19 @@ class Configuration(Generic[Model]):
     job: Model
     data: dict[Key, Any]
 
-    def error(self, *place: str, text: str) -> ConfigurationError:
-        """The error for a mistake that only a look at the world could find."""
-        line, where = _line_of(self.data, place), ".".join(place)
-        return ConfigurationError(self.path, [Mistake(line, where, text)])
+    @contextmanager
+    def blame(self, *place: str) -> Iterator[None]:
+        """What Spark or the sink refuses in here is a mistake at this place of the file."""
+        try:
+            yield
+        except (PySparkException, OptionError) as error:
+            line, where = _line_of(self.data, place), ".".join(place)
+            raise ConfigurationError(self.path, [Mistake(line, where, first_line(error))]) from None
+
+
+def first_line(error: BaseException) -> str:
+    """Without the plan or the stack that Spark puts below."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def load(path: Path, model: type[Model], environment: Mapping[str, str]) -> Configuration[Model]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from spark_eos.job.sections import BatchSink, DeadLetter, Job, Section, Sink, Source
+from spark_eos.job.sections import VERSION, BatchSink, DeadLetter, Job, Section, Sink, Source
 from spark_eos.kafka.cluster import partition_counts
 from spark_eos.options import (
+    BatchWriteOptions,
     SinkOptions,
     WriteOptions,
     batch_write_options,
@@ -34,7 +35,8 @@ def look(job: Job) -> None:
     for written in sinks:
         if written is not None:
             deadline = Deadline.after_ms(written.api_timeout_ms)
-            (check_cluster if isinstance(written, SinkOptions) else check_topic)(written, deadline)
+            transactional = isinstance(written, SinkOptions | BatchWriteOptions)
+            (check_cluster if transactional else check_topic)(written, deadline)
             for section in sections:
                 if isinstance(section, DeadLetter):
                     partition_counts(written.client, [section.topic], deadline)
@@ -44,7 +46,7 @@ def _write_options(section: Section) -> WriteOptions | None:
     if isinstance(section, Sink):
         return sink_options(section.options)
     if isinstance(section, BatchSink):
-        return batch_write_options({**section.options, "txnAppId": "job", "txnVersion": "0"})
+        return batch_write_options(section.options | VERSION)
     return None
 
 

@@ -1,7 +1,7 @@
 """Driver. The parts that jobs' files are made of."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from spark_eos.errors import OptionError
 from spark_eos.job.configuration import Mistake
 from spark_eos.job.option_mistakes import option_mistakes
 from spark_eos.options import batch_options, batch_write_options, sink_options, stream_options
@@ -69,8 +70,6 @@ def _with(check: Check, **job_sets: str) -> Check:
     """The check, with options beside the user's that the job itself sets."""
 
     def validate(options: Mapping[str, str]) -> Any:
-        from spark_eos.errors import OptionError
-
         for name in options:
             for own in job_sets:
                 if name.lower() == own.lower():
@@ -91,7 +90,9 @@ SinkOptions = checked(sink_options)
 SnapshotOptions = checked(
     _with(batch_options, **{"isolation.level": "snapshot", "startingBatch": "0"})
 )
-BatchSinkOptions = checked(_with(batch_write_options, txnAppId="job", txnVersion="0"))
+# A job sets both; what they are makes no difference to a check.
+VERSION = {"txnAppId": "job", "txnVersion": "0"}
+BatchSinkOptions = checked(_with(batch_write_options, **VERSION))
 
 
 def _identifier(value: str) -> str:
@@ -107,7 +108,7 @@ class Parse(Section):
     """How the value of a record is read."""
 
     schema_: Annotated[str, Field(alias="schema", min_length=1)]  # columns as in CREATE TABLE
-    valid_when: str | None = None  # a condition that a good row meets, in SQL
+    valid_when: str = "true"  # a condition that a good row meets, in SQL
 
 
 class Watermark(Section):
@@ -129,6 +130,14 @@ class DeadLetter(Section):
     """Where rows go that do not parse."""
 
     topic: str
+
+
+def check_dead_letters(sources: Iterable[Source], place: object, name: str) -> None:
+    """Raise where rows may not parse and would go nowhere, or the other way round."""
+    if any(source.parse is not None for source in sources) != (place is not None):
+        raise ValueError(
+            f"parse and {name} belong together, rows that do not parse go there: give both or none"
+        )
 
 
 class Sink(Section):

@@ -7,10 +7,10 @@ decision as the good rows of its batch.
 
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
 
+from spark_eos.errors import OptionError
 from spark_eos.job.configuration import Configuration
 from spark_eos.job.sections import Job, Source
 
@@ -28,17 +28,10 @@ def read(spark: SparkSession, configuration: Configuration[Job], *place: str) ->
         schema = f"{source.parse.schema_}, {_MALFORMED} STRING"
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
         parsed = F.from_json(F.col("value").cast("string"), schema, options)
-        try:
+        with configuration.blame(*place, "parse", "schema"):
             frame = frame.withColumn(PARSED, parsed)
-        except (AnalysisException, ParseException) as error:
-            raise configuration.error(*place, "parse", "schema", text=first_line(error)) from None
-        condition = F.lit(True) if source.parse.valid_when is None else source.parse.valid_when
-        try:
-            frame = frame.withColumn(_ERROR, _error(condition))
-        except (AnalysisException, ParseException) as error:
-            raise configuration.error(
-                *place, "parse", "valid_when", text=first_line(error)
-            ) from None
+        with configuration.blame(*place, "parse", "valid_when"):
+            frame = frame.withColumn(_ERROR, _error(source.parse.valid_when))
         frame = frame.withColumn(PARSED, F.col(PARSED).dropFields(_MALFORMED))
     return frame
 
@@ -52,8 +45,8 @@ def good(frame: DataFrame, source: Source) -> DataFrame:
     return frame
 
 
-def dead(frame: DataFrame, topic: str) -> DataFrame:
-    """The rows that do not parse, as records of the dead-letter topic."""
+def dead(frame: DataFrame) -> DataFrame:
+    """The rows that do not parse, as records: key, value and headers."""
     origin = [
         _header(f"__error.{name}", F.col(column))
         for name, column in {
@@ -66,47 +59,37 @@ def dead(frame: DataFrame, topic: str) -> DataFrame:
     headers = F.array(*origin).cast(_HEADERS)
     if "headers" in frame.columns:
         headers = F.concat(F.coalesce("headers", F.array().cast(_HEADERS)), headers)
-    return frame.where(F.col(_ERROR).isNotNull()).select(
-        "key", "value", F.lit(topic).alias("topic"), headers.alias("headers")
-    )
-
-
-def with_dead_letters(rows: DataFrame, letters: list[DataFrame], topic: str | None) -> DataFrame:
-    """Both kinds of rows in one frame, each with its topic. `topic` is the one of all good rows."""
-    for name in ("key", "value"):
-        if name in rows.columns:
-            rows = rows.withColumn(name, F.col(name).cast("binary"))
-    if topic is not None:
-        rows = rows.withColumn("topic", F.lit(topic))
-    for letter in letters:
-        rows = rows.unionByName(letter, allowMissingColumns=True)
-    return rows
+    bad = frame.where(F.col(_ERROR).isNotNull())
+    return bad.select("key", "value", headers.alias("headers"))
 
 
 def select(
-    spark: SparkSession, configuration: Configuration[Job], *place: str, query: str
+    spark: SparkSession,
+    configuration: Configuration[Any],
+    query: str,
+    *columns: str,
+    needs: str = "",
 ) -> DataFrame:
-    """The result of a query in the file."""
-    try:
-        return spark.sql(query)
-    except PySparkException as error:
-        raise configuration.error(*place, text=first_line(error)) from None
+    """The result of the transform, which must have the columns that `needs` names in the file."""
+    with configuration.blame("transform"):
+        rows = spark.sql(query)
+    missing = sorted(set(columns) - set(rows.columns))
+    if missing:
+        with configuration.blame(needs):
+            raise OptionError(f"the transform gives no column {', '.join(missing)}")
+    return rows
 
 
-def first_line(error: BaseException) -> str:
-    """Without the plan or the stack that Spark puts below."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
-def _error(condition: Column | str) -> Column:
+def _error(valid_when: str) -> Column:
     """Why a row is bad; null for a good one. A record without a value has nothing to parse."""
-    valid = F.expr(condition) if isinstance(condition, str) else condition
     parsed = F.col(PARSED)
     return (
         F.when(F.col("value").isNull(), F.lit(None).cast("string"))
         .when(parsed.isNull(), F.lit("the value is empty"))
         .when(parsed[_MALFORMED].isNotNull(), F.lit("the value is no JSON of the schema"))
-        .when(~F.coalesce(valid, F.lit(False)), F.lit("the row does not meet valid_when"))
+        .when(
+            ~F.coalesce(F.expr(valid_when), F.lit(False)), F.lit("the row does not meet valid_when")
+        )
     )
 
 

@@ -10,6 +10,11 @@ from tests.chaos.oracle import assert_exactly_once
 ROWS_PER_FILE = 200
 
 
+def slow(value):
+    """One case of several alike is enough for the common run."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 class Scenario:
     """What the tests of this folder work on."""
 

@@ -9,6 +9,12 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 def committed_values(bootstrap_servers, topic):
     """All values that a read_committed consumer sees, by (partition, offset)."""
+    messages = committed_messages(bootstrap_servers, topic)
+    return {place: message.value().decode() for place, message in messages.items()}
+
+
+def committed_messages(bootstrap_servers, topic):
+    """All messages that a read_committed consumer sees, by (partition, offset)."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -22,7 +28,7 @@ def committed_values(bootstrap_servers, topic):
     try:
         partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-        values, ended = {}, set()
+        messages, ended = {}, set()
         deadline = time.monotonic() + 60
         while len(ended) < len(partitions):
             assert time.monotonic() < deadline, "the oracle could not read the topic to its end"
@@ -30,8 +36,8 @@ def committed_values(bootstrap_servers, topic):
                 if message.error() is not None:
                     ended.add(message.partition())
                 else:
-                    values[message.partition(), message.offset()] = message.value().decode()
-        return values
+                    messages[message.partition(), message.offset()] = message
+        return messages
     finally:
         consumer.close()
 

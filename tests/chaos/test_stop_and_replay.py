@@ -5,12 +5,8 @@ import uuid
 
 import pytest
 
+from tests.chaos.conftest import slow
 from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
-
-
-def slow(value):
-    """One case of several alike is enough for the common run."""
-    return pytest.param(value, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("step", [slow("begun"), "written", "prepared"])

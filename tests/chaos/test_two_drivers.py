@@ -5,10 +5,7 @@ import signal
 
 import pytest
 
-
-def slow(value):
-    """One case of several alike is enough for the common run."""
-    return pytest.param(value, marks=pytest.mark.slow)
+from tests.chaos.conftest import slow
 
 
 def freeze(driver, step):

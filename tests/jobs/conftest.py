@@ -10,9 +10,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from spark_eos.embedded.jars import delta_jars
+from tests.chaos.oracle import committed_messages
 from tests.chaos.process import descendants, kill
 
 ROOT = Path(__file__).parents[2]
@@ -135,31 +136,9 @@ class Jobs:
         assert producer.flush(20) == 0
 
     def records(self, topic):
-        """What a read_committed consumer sees: (key, value, headers) in order of partition."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap_servers,
-                "group.id": "judge",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": True,
-            }
-        )
-        try:
-            partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
-            consumer.assign([TopicPartition(topic, p, 0) for p in partitions])
-            found, ended = [], 0
-            deadline = time.monotonic() + 30
-            while ended < len(partitions):
-                assert time.monotonic() < deadline, "the judge could not read the topic"
-                for message in consumer.consume(1000, timeout=0.2):
-                    if message.error() is not None:
-                        ended += 1
-                    else:
-                        found.append((message.key(), message.value(), message.headers() or []))
-            return found
-        finally:
-            consumer.close()
+        """What a read_committed consumer sees: (key, value, headers), in order of partition."""
+        messages = committed_messages(self.bootstrap_servers, topic)
+        return [(m.key(), m.value(), m.headers() or []) for _, m in sorted(messages.items())]
 
     def close(self):
         for run in self._runs:

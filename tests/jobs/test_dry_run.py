@@ -11,6 +11,8 @@ from tests.jobs.modules import ROOT, program
 
 TOPICS = ("orders", "invoices", "invoices.ch", "orders.dead", "order-counts", "invoices.replayed")
 
+PARSED = "  parse: {schema: n INT}\n"  # and no place for what does not parse
+
 
 @pytest.fixture
 def job(spark, kafka, topic, tmp_path, monkeypatch, capsys):
@@ -67,6 +69,7 @@ def test_good_file_is_told_and_nothing_is_touched(job, kafka, tmp_path, name):
         ("consume_transform_produce", "topic: ", "topic: no.such.", "'no.such."),
         ("windowed_counts", "key: string(key)", "key: string(kye)", "key: "),
         ("windowed_counts", "event_time: timestamp", "event_time: value", "event_time"),
+        ("windowed_counts", "event_time: ", PARSED + "event_time: ", "belong together"),
         ("kafka_to_delta", "data.total", "data.totl", "transform: "),
         ("outbox_to_kafka", "name: outbox", "name: outbox", "table: "),
         ("replay", "name: ", "name: ", "is no Delta table"),

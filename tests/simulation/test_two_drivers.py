@@ -145,18 +145,23 @@ def test_overtaken_driver_does_not_hit_the_one_that_goes_on(frozen_at):
     decided = next(n for n, name in enumerate(again, 1) if "1 PrepareCommit" in name)
 
     def judge(new_at):
-        world = World(WORKLOAD)
-        old, new = start(world), start(world)
-        old.run_until(in_commit)
-        new.run_until(new_at)
-        old.run_until(None)
-        new.run_until(None)
-        check_failed_well(old)
-        assert old.error is not None
-        assert new.error is None, f"the new driver failed: {new.error}"
-        check_exactly_once(world.broker, world.workload)
+        check_only_the_old_one_fails(in_commit, new_at)
 
     assert failures(judge, range(decided + 1, len(again) + 1)) == []
+
+
+def check_only_the_old_one_fails(frozen_at, new_at):
+    """It wakes and comes to its end while the new one is frozen, which then goes on to its own."""
+    world = World(WORKLOAD)
+    old, new = start(world), start(world)
+    old.run_until(frozen_at)
+    new.run_until(new_at)
+    old.run_until(None)
+    new.run_until(None)
+    check_failed_well(old)
+    assert old.error is not None
+    assert new.error is None, f"the new driver failed: {new.error}"
+    check_exactly_once(world.broker, world.workload)
 
 
 def overtaking_calls(frozen_at):
@@ -186,16 +191,10 @@ def test_next_start_need_not_wait_for_a_time_out(overlaps):
 
 def test_abort_of_a_driver_that_was_fenced_does_not_stop_the_one_that_fenced_it():
     """The new one has planned batch 0, and no task of it runs yet, when the old one fails."""
-    world = World(WORKLOAD)
-    old, new = start(world), start(world)
-    old.run_until(request("DescribeTransactions"))
-    new.run_until(next(n for n, name in enumerate(overtaking_calls(18), 1) if "Metadata" in name))
-    old.run_until(None)
-    new.run_until(None)
-    check_failed_well(old)
-    assert old.error is not None
-    assert new.error is None, f"the new driver failed: {new.error}"
-    check_exactly_once(world.broker, world.workload)
+    in_commit = request("DescribeTransactions")
+    again = overtaking_calls(in_commit)
+    planned = next(n for n, name in enumerate(again, 1) if "Metadata" in name)
+    check_only_the_old_one_fails(in_commit, planned)
 
 
 def test_offsets_of_an_old_driver_do_not_hold_back_recovery():

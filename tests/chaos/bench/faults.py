@@ -126,11 +126,15 @@ def torn_by_time_out(world, rng):
 # --- executors and workers ---
 
 
-def executor_kill(world, rng):
-    pid = one_of(rng, world.supervisor.driver.executors(), "executor")
-    yield f"executor {pid}", 0.0
+def kill_one(rng, pids, kind):
+    pid = one_of(rng, pids, kind)
+    yield f"{kind} {pid}", 0.0
     signal_to(pid, signal.SIGKILL)
     yield
+
+
+def executor_kill(world, rng):
+    yield from kill_one(rng, world.supervisor.driver.executors(), "executor")
 
 
 def executor_pause(world, rng):
@@ -143,10 +147,7 @@ def executor_pause(world, rng):
 
 
 def worker_kill(world, rng):
-    pid = one_of(rng, world.supervisor.driver.workers(), "worker")
-    yield f"worker {pid}", 0.0
-    signal_to(pid, signal.SIGKILL)
-    yield
+    yield from kill_one(rng, world.supervisor.driver.workers(), "worker")
 
 
 def worker_kill_at(world, rng):
