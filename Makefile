@@ -8,7 +8,7 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-slow archive demo bench-quick bench-read bench-log bench-endurance chaos clean
+.PHONY: help setup check test test-slow archive demo bench-quick bench-read bench-log bench-endurance chaos mutations clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench-endurance: $(STAMP) ## run 10,000 micro-batches and see whether anything g
 
 chaos: $(STAMP) ## break everything that can be broken: make chaos SEED=1 MINUTES=30
 	@$(BIN)/python -m tests.chaos.bench --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
+
+mutations: $(STAMP) ## take away one line of the protocol after the other, and see a test notice each
+	@$(BIN)/python -m tests.mutations
 
 clean: ## remove what builds, tests and tools left; .venv and the jars stay
 	@rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache \

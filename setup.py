@@ -33,6 +33,7 @@ setup(
             "chispa>=0.12,<0.13",
             "hypothesis>=6.170,<7",
             "import-linter>=2.16,<3",
+            "libfaketime>=3.0,<4",
             "matplotlib>=3.11,<4",
             "mypy>=2.4,<3",
             "pytest>=9.2,<10",

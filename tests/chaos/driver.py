@@ -27,19 +27,19 @@ class Driver:
         self._log = self.failpoints.with_suffix(".log")
         self._result = None
         self._seen = set()
-        environment = os.environ | {
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_EOS_FAILPOINTS": str(self.failpoints),
-        }
         with self._log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, str(QUERY)],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                start_new_session=True,
-            )
+            self._process = self._start(output)
+
+    def _start(self, output):
+        return subprocess.Popen(
+            [sys.executable, str(QUERY)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env=os.environ
+            | {"PYSPARK_PYTHON": sys.executable, "SPARK_EOS_FAILPOINTS": str(self.failpoints)},
+            start_new_session=True,
+        )
 
     @property
     def is_idle(self):

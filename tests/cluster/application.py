@@ -15,64 +15,33 @@ from pathlib import Path
 from tests.chaos.driver import Driver
 from tests.cluster.standalone import JAVA_OPTIONS, SPARK_HOME
 
+ROOT = Path(__file__).parents[2]
 QUERY = Path(__file__).with_name("query.py")
 
 
-class Application(Driver):
-    """The process of `spark-submit`, in client mode. Runs one query at a time."""
+class OnCluster:
+    """Where it is submitted from: a folder, an environment and options of `spark-submit`."""
 
     def __init__(self, folder, cluster, archive):
-        self.failpoints = folder / "failpoints"
-        self.failpoints.mkdir()
-        self.tasks = folder / "tasks.json"
+        self.folder = folder
+        (folder / "environment").symlink_to(sys.prefix)
         self._local = folder / "local"
         self._local.mkdir()
-        self._log = folder / "application.log"
-        self._result = None
-        self._seen = set()
-        (folder / "environment").symlink_to(sys.prefix)
-        # `spark-submit` does not hand its standard input on to the program.
-        orders = folder / "orders"
-        os.mkfifo(orders)
         # As from a shell that knows nothing of this test's own Python.
         foreign = ("PYSPARK", "PYTHON", "VIRTUAL_ENV")
-        environment = {n: v for n, v in os.environ.items() if not n.startswith(foreign)}
-        environment |= {
+        self.environment = {n: v for n, v in os.environ.items() if not n.startswith(foreign)}
+        self.environment |= {
             "SPARK_HOME": str(SPARK_HOME),
             "PYSPARK_PYTHON": "./environment/bin/python",
-            "SPARK_EOS_FAILPOINTS": str(self.failpoints),
         }
-        with self._log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [
-                    SPARK_HOME / "bin" / "spark-submit",
-                    *("--master", cluster.master_url),
-                    *("--archives", f"{archive}#environment"),
-                    *(part for pair in self._settings() for part in ("--conf", pair)),
-                    *(QUERY, orders, self.tasks),
-                ],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        # Open for both, because to open it for one waits for the other.
-        self._process.stdin = os.fdopen(os.open(orders, os.O_RDWR), "wb")
-
-    def close(self):
-        """Remove the driver's own copy of the archive, too."""
-        super().close()
-        shutil.rmtree(self._local, ignore_errors=True)
-
-    def _settings(self):
+        logging = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'}"
         settings = {
-            "spark.executorEnv.SPARK_EOS_FAILPOINTS": self.failpoints,
             "spark.executor.memory": "600m",
             "spark.executor.extraJavaOptions": JAVA_OPTIONS,
-            "spark.driver.memory": "600m",
-            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -Djava.io.tmpdir={self._local}",
+            "spark.driver.memory": "800m",
+            "spark.driver.extraJavaOptions": (
+                f"{JAVA_OPTIONS} {logging} -Djava.io.tmpdir={self._local}"
+            ),
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": self._local,
@@ -83,4 +52,49 @@ class Application(Driver):
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",
             "spark.scheduler.maxRegisteredResourcesWaitingTime": "90s",
         }
-        return [f"{name}={value}" for name, value in settings.items()]
+        self.options = [
+            *("--properties-file", str(ROOT / "conf" / "cluster" / "spark.conf")),
+            *("--master", cluster.master_url),
+            *("--archives", f"{archive}#environment"),
+            *(part for name, value in settings.items() for part in ("--conf", f"{name}={value}")),
+        ]
+
+    def close(self):
+        """Remove the driver's own copies of the archive."""
+        shutil.rmtree(self._local, ignore_errors=True)
+
+
+class Application(Driver):
+    """The process of `spark-submit`, in client mode. Runs one query at a time."""
+
+    def __init__(self, place):
+        self.tasks = place.folder / "tasks.json"
+        self._place = place
+        super().__init__(place.folder)
+
+    def _start(self, output):
+        # `spark-submit` does not hand its standard input on to the program.
+        orders = self._place.folder / "orders"
+        os.mkfifo(orders)
+        failpoints = {"SPARK_EOS_FAILPOINTS": str(self.failpoints)}
+        process = subprocess.Popen(
+            [
+                SPARK_HOME / "bin" / "spark-submit",
+                *self._place.options,
+                *("--conf", f"spark.executorEnv.SPARK_EOS_FAILPOINTS={self.failpoints}"),
+                *(QUERY, orders, self.tasks),
+            ],
+            cwd=self._place.folder,
+            env=self._place.environment | failpoints,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        # Open for both, because to open it for one waits for the other.
+        process.stdin = os.fdopen(os.open(orders, os.O_RDWR), "wb")
+        return process
+
+    def close(self):
+        super().close()
+        self._place.close()

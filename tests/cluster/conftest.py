@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.chaos.oracle import assert_exactly_once
-from tests.cluster.application import Application
+from tests.cluster.application import Application, OnCluster
 from tests.cluster.standalone import StandaloneCluster
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def application(applications, standalone, archive, tmp_path_factory):
         for application in applications:
             application.close()
         folder = tmp_path_factory.mktemp("application")
-        applications.append(Application(folder, standalone, archive))
+        applications.append(Application(OnCluster(folder, standalone, archive)))
     return applications[-1]
 
 

@@ -28,6 +28,11 @@ def counted(records):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kills", [2, 10])
 def test_counts_equal_those_of_a_batch(jobs, topic, kills):
+    check_counts(jobs, topic, kills)
+
+
+def check_counts(jobs, topic, kills):
+    """The driver is killed so often."""
     chance = random.Random(kills)
     source, target = topic(3), topic(2)
     file = jobs.file(

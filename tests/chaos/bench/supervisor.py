@@ -47,7 +47,7 @@ class Driver:
                 | {
                     # The tree that this file is in, also where another one is installed.
                     "PYTHONPATH": str(ROOT),
-                    "PYSPARK_PYTHON": sys.executable,
+                    "PYSPARK_PYTHON": settings["python"],
                     "SPARK_EOS_FAILPOINTS": str(self.failpoints),
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_LOCAL_HOSTNAME": "127.0.0.1",

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from kafka import KafkaAdminClient
 
 import spark_eos
+from tests.chaos.bench.clock import WallClock
 from tests.chaos.bench.cluster import GROUP, INPUT, OUTPUT, PARTITIONS, Cluster
 from tests.chaos.bench.collect import collect, stable_ends
 from tests.chaos.bench.disk import LogDisk
@@ -45,6 +46,7 @@ class World:
         add = self._stack.callback
         self.disk = LogDisk(self.folder / "log")
         add(self.disk.close)
+        self.clock = WallClock(self.folder / "clock")
         self.cluster = Cluster(self.folder / "kafka", self)
         add(self.cluster.stop)
         self.cluster.start()
@@ -77,6 +79,7 @@ class World:
         """Drain the input, stop in order, and write down what is there."""
         self.cluster.proxies.calm()
         self.disk.mend()
+        self.clock.set(0)
         self.generator.stop()
         wanted = stable_ends(self.cluster.servers, INPUT)
         why = "; ".join(self.generator.failures)
@@ -146,6 +149,7 @@ class World:
             "checkpoint": str(checkpoint),
             "stop": str(self.folder / "stop"),
             "master": self._own["master"],
+            "python": self.clock.python,
             "conf": {"spark.local.dir": str(self.folder / "spark")},
             "options": {
                 "group.id": GROUP,

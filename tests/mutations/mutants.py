@@ -1,0 +1,266 @@
+"""Lines of the protocol, each with what is left when it is taken away.
+
+A mutant that no test notices is a step that nobody guards.
+"""
+
+from dataclasses import dataclass
+
+SIMULATION = "tests/simulation"
+REAL_LOG = "tests/integration/test_log_append.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`changes` are pairs of old and new text. `tests` is where it must be noticed."""
+
+    name: str
+    file: str
+    changes: tuple[tuple[str, str], ...]
+    tests: str = SIMULATION
+
+    def apply(self, text):
+        for old, new in self.changes:
+            assert text.count(old) == 1, f"{self.name}: not once in {self.file}: {old}"
+            text = text.replace(old, new)
+        return text
+
+
+def mutant(name, file, old, new="", **others):
+    return Mutant(name, f"spark_eos/{file}", ((old, new),), **others)
+
+
+_COMMITTED_BATCH = "        if batch_id < self.last_batch_id or self.complete:\n"
+_WRITE_ONCE = "return Action.SKIP if partition in self.committed_partitions else Action.WRITE"
+_LOOK = "found |= fates(config, looked, deadline)"
+_GROUP_LOOK = "= offsets_fate(config, r.group_id, r.source_offsets, deadline)"
+_OFFSETS = "        batch = replace(batch, offsets=offsets)\n"
+
+MUTANTS = (
+    # The decision
+    mutant(
+        "no check of the prepared transactions before the decision",
+        "sink/decide.py",
+        "    check_prepared(\n",
+        "    (lambda *a, **k: None)(\n",
+    ),
+    mutant(
+        "EndTxn before the decision",
+        "sink/decide.py",
+        '    failpoint("checked")\n',
+        "    coordinator.end([r.identity for r in decided], committed=True, deadline=deadline)\n",
+    ),
+    mutant(
+        "the planner's view of the log is not compared with the commit worker's",
+        "sink/decide.py",
+        "if log.last_batch_id(batch.query_id) != tail.last_batch_id:",
+        "if False:",
+    ),
+    mutant(
+        "an empty partition leaves no row",
+        "protocol/decision.py",
+        "    return (*rows, *emptied)\n",
+        "    return tuple(rows)\n",
+    ),
+    mutant(
+        "the end of the batch before is not logged",
+        "protocol/decision.py",
+        "        return (*rows, *completion_rows(last, at))\n",
+        "        return tuple(rows)\n",
+    ),
+    # The guard in Delta
+    mutant(
+        "the guard in Delta compares with a snapshot that is always new",
+        "log/delta.py",
+        "        _write(\n",
+        "        self._table.update_incremental()\n        _write(\n",
+    ),
+    mutant(
+        "no application transaction in the commit",
+        "log/delta.py",
+        "app_transactions=wanted.transactions, ",
+        "",
+        tests=REAL_LOG,
+    ),
+    mutant(
+        "no look at the query's tail before the commit",
+        "log/delta.py",
+        "if not seen.is_current(self._table):",
+        "if False:",
+        tests=REAL_LOG,
+    ),
+    mutant(
+        "no look at the query's tail after the commit",
+        "log/delta.py",
+        "        if not written.is_current(self._table):\n            return False\n",
+        tests=REAL_LOG,
+    ),
+    mutant(
+        "the error of a commit is believed",
+        "log/delta.py",
+        "            if self._settle(seen, wanted, records):\n                return\n",
+        "            self._table = DeltaTable("
+        "table_uri(self.location), storage_options=self._options)\n",
+    ),
+    # Complete
+    mutant(
+        "an aborted transaction is taken for complete",
+        "sink/complete.py",
+        "        if fate is Fate.COMMITTED:\n",
+        "        if fate in (Fate.COMMITTED, Fate.ABORTED):\n",
+    ),
+    # Abort
+    mutant(
+        "abort() does not look at the log",
+        "sink/abort.py",
+        "    if complete_if_decided("
+        "query_id, batch_id, log, coordinator, options.client, deadline):",
+        "    if False:",
+    ),
+    mutant(
+        "abort() does not fence the partitions without a message",
+        "sink/abort.py",
+        "    fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)\n",
+    ),
+    mutant(
+        "abort() fences once, and does not watch",
+        "sink/abort.py",
+        "        if watch.passed:\n            return\n",
+        "        return\n",
+    ),
+    mutant(
+        "abort() leaves the offsets transaction open",
+        "sink/abort.py",
+        "        _fence_open("
+        "str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)\n",
+        "        pass\n",
+    ),
+    mutant(
+        "abort() does not end what the messages name",
+        "sink/abort.py",
+        "    if not identities:\n",
+        "    if True:\n",
+    ),
+    mutant(
+        "abort() of an overtaken driver fences the new one",
+        "sink/abort.py",
+        "if last_batch_id is not None and last_batch_id > batch_id:",
+        "if False:",
+    ),
+    mutant(
+        "a task that fails does not abort",
+        "sink/write.py",
+        "            if self.producer is not None:\n"
+        "                self.producer.abort(self._deadline())\n",
+    ),
+    # Recovery
+    mutant(
+        "no recovery",
+        "recovery/recover.py",
+        "if last_batch_id is None or (checkpoint and checkpoint.has_commit(last_batch_id)):",
+        "if True:",
+    ),
+    mutant(
+        "recovery logs nothing",
+        "recovery/recover.py",
+        "    if rows:\n        log.append",
+        "    if False:\n        log.append",
+    ),
+    mutant(
+        "refused is taken for committed",
+        "recovery/survey.py",
+        _LOOK,
+        "found |= {name: Fate.COMMITTED for name, _ in looked}",
+    ),
+    mutant(
+        "refused is taken for aborted",
+        "recovery/survey.py",
+        _LOOK,
+        "found |= {name: Fate.ABORTED for name, _ in looked}",
+    ),
+    Mutant(
+        "unknown is taken for committed",
+        "spark_eos/recovery/survey.py",
+        (
+            ("if a.outcome is Outcome.DONE}", "if a.outcome is not Outcome.REFUSED}"),
+            ("    if unknown:", "    if False:"),
+        ),
+    ),
+    mutant(
+        "offsets that were refused are taken for committed",
+        "recovery/survey.py",
+        _GROUP_LOOK,
+        "= Fate.COMMITTED",
+    ),
+    mutant(
+        "offsets that were refused are taken for aborted",
+        "recovery/survey.py",
+        _GROUP_LOOK,
+        "= Fate.ABORTED",
+    ),
+    mutant("orphans stay open", "recovery/orphans.py", "    if orphans:\n", "    if False:\n"),
+    mutant(
+        "orphans are ended before the decided ones are complete",
+        "sink/plan.py",
+        "    tail = recover(\n",
+        "    abort_orphans(query_id, coordinator=coordinator,"
+        " timeout_ms=options.transaction_timeout_ms, deadline=deadline)\n"
+        "    tail = recover(\n",
+    ),
+    # A batch that runs again
+    mutant(
+        "a committed batch is written again",
+        "protocol/replay.py",
+        _COMMITTED_BATCH + "            return Action.SKIP\n",
+    ),
+    mutant(
+        "a torn batch is written whole", "protocol/replay.py", _WRITE_ONCE, "return Action.WRITE"
+    ),
+    mutant(
+        "a torn batch is skipped whole", "protocol/replay.py", _WRITE_ONCE, "return Action.SKIP"
+    ),
+    mutant(
+        "the rows of a torn batch are not compared",
+        "sink/decide.py",
+        "    if logged is not None and tail.committed_partitions:\n",
+        "    if False:\n",
+    ),
+    mutant(
+        "the digest of the rows is not compared",
+        "protocol/replay.py",
+        "            or replayed.digest != record.digest\n",
+    ),
+    mutant(
+        "the number of partitions is not compared",
+        "protocol/replay.py",
+        "            record.sink_partitions != len(results)\n            or replayed is None",
+        "            replayed is None",
+    ),
+    mutant(
+        "the source offsets of the batch are not compared",
+        "protocol/replay.py",
+        "if any(record.input_digest != input_digest for record in committed):",
+        "if False:",
+    ),
+    # The offsets of the source
+    mutant(
+        "the offsets are committed on their own",
+        "sink/commit.py",
+        _OFFSETS,
+        "        if offsets is not None:\n"
+        "            coordinator_client(options.client).end("
+        "[offsets.identity], committed=True, deadline=deadline)\n",
+    ),
+    mutant("the offsets are not in the decision", "sink/commit.py", _OFFSETS),
+    mutant(
+        "offsets that are committed are moved again",
+        "protocol/replay.py",
+        "not self.complete and not self.committed_offsets)",
+        "not self.complete)",
+    ),
+    mutant(
+        "the offsets of a torn batch are not moved",
+        "protocol/replay.py",
+        "            or (batch_id == self.last_batch_id and not self.complete"
+        " and not self.committed_offsets)\n",
+    ),
+)

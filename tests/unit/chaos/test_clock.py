@@ -1,0 +1,42 @@
+"""A clock that is said to jump must jump, back and forth, under a process that runs."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.chaos.bench.clock import WallClock
+
+PROGRAM = """
+import sys, time
+for _ in sys.stdin:
+    print(time.time(), time.monotonic(), flush=True)
+"""
+
+
+@pytest.fixture
+def clock(tmp_path):
+    found = WallClock(tmp_path)
+    if not found.works:
+        pytest.skip("libfaketime does not work here")
+    return found
+
+
+def test_wall_clock_of_a_running_process_jumps_and_its_monotonic_clock_does_not(clock):
+    assert clock.python != sys.executable
+    with subprocess.Popen(
+        [clock.python, "-u", "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for seconds in (0, 3600, -86_400, 0):
+            clock.set(seconds)
+            time.sleep(2.1)  # it looks once a second
+            process.stdin.write("\n")
+            process.stdin.flush()
+            wall, monotonic = map(float, process.stdout.readline().split())
+            assert wall - time.time() == pytest.approx(seconds, abs=2)
+            assert monotonic == pytest.approx(time.monotonic(), abs=2)
+        process.stdin.close()
