@@ -22,7 +22,7 @@ QUERY = Path(__file__).with_name("query.py")
 class OnCluster:
     """Where it is submitted from: a folder, an environment and options of `spark-submit`."""
 
-    def __init__(self, folder, cluster, archive):
+    def __init__(self, folder, cluster, archive, **more):
         self.folder = folder
         (folder / "environment").symlink_to(sys.prefix)
         self._local = folder / "local"
@@ -51,6 +51,7 @@ class OnCluster:
             "spark.cores.max": "2",
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",
             "spark.scheduler.maxRegisteredResourcesWaitingTime": "90s",
+            **more,
         }
         self.options = [
             *("--properties-file", str(ROOT / "conf" / "cluster" / "spark.conf")),
