@@ -259,15 +259,31 @@ def log_failure(world, rng):
     world.disk.mend()
 
 
-def clock_jump(world, rng):
-    """The wall clock of the Python workers is off by seconds, hours, or more than any retention."""
+def _clock(world):
     if not world.clock.works:
         raise NotNow("libfaketime does not work here, and the clock of the machine is not ours")
-    seconds = rng.choice((-1, 1)) * rng.choice((30, 7_200, 40 * 86_400))
-    yield f"{seconds:+} s", rng.uniform(3, 10)
-    world.clock.set(seconds)
+    return world.clock
+
+
+def clock_jump(world, rng):
+    """The wall clock of workers that run. librdkafka waits as long as it goes back: not by hours."""
+    clock, seconds = _clock(world), rng.choice((-1, 1)) * rng.uniform(5, 30)
+    yield f"{seconds:+.1f} s", rng.uniform(3, 10)
+    clock.set(seconds)
     yield
-    world.clock.set(0)
+    clock.set(0)
+
+
+def clock_skew(world, rng):
+    """A driver on a machine whose clock is wrong, within what brokers take as times of records."""
+    clock, seconds = _clock(world), rng.choice((-7_200, -600, 600, 1_800))
+    driver = world.supervisor.driver
+    yield f"driver {driver.number + 1}, {seconds:+} s", rng.uniform(30, 45)
+    driver.kill()
+    clock.set(seconds)
+    yield
+    world.supervisor.driver.kill()
+    clock.set(0)
 
 
 FAULTS = {
@@ -292,4 +308,5 @@ FAULTS = {
     "net-stall": net_stall,
     "log-failure": log_failure,
     "clock-jump": clock_jump,
+    "clock-skew": clock_skew,
 }
