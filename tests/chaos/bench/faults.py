@@ -266,7 +266,9 @@ def _clock(world):
 
 
 def clock_jump(world, rng):
-    """The wall clock of workers that run. librdkafka waits as long as it goes back: not by hours."""
+    """The wall clock of workers that run; by seconds, as librdkafka waits for as long as it goes
+    back.
+    """
     clock, seconds = _clock(world), rng.choice((-1, 1)) * rng.uniform(5, 30)
     yield f"{seconds:+.1f} s", rng.uniform(3, 10)
     clock.set(seconds)
