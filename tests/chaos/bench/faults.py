@@ -280,7 +280,7 @@ def clock_skew(world, rng):
     """A driver on a machine whose clock is wrong, within what brokers take as times of records."""
     clock, seconds = _clock(world), rng.choice((-7_200, -600, 600, 1_800))
     driver = world.supervisor.driver
-    yield f"driver {driver.number + 1}, {seconds:+} s", rng.uniform(30, 45)
+    yield f"driver {driver.number + 1}, {seconds:+} s", rng.uniform(50, 70)
     driver.kill()
     clock.set(seconds)
     yield
