@@ -31,7 +31,9 @@ START_TIMEOUT_S = 60.0
 
 
 class StandaloneCluster:
-    """One master and `size` workers, each with one core and one gibibyte."""
+    """One master and `size` workers, each with one core and one gibibyte, each on a host of its
+    own: Spark does not start a speculative copy of a task on the host of the first one.
+    """
 
     def __init__(self, folder, size=2):
         self.folder = folder
@@ -54,12 +56,13 @@ class StandaloneCluster:
 
     def start(self):
         self._make_path()
-        self._spawn("master", "master.Master")
+        self._spawn("master", "127.0.0.1", "master.Master")
         self.master_url = self._wait_for("master", r"Starting Spark master at (spark://\S+)")
         for number in range(self._size):
             name = f"worker-{number}"
             options = ["--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / name)]
-            self.workers.append(self._spawn(name, "worker.Worker", *options, self.master_url))
+            host = f"127.0.0.{2 + number}"
+            self.workers.append(self._spawn(name, host, "worker.Worker", *options, self.master_url))
         for number in range(self._size):
             self._wait_for(f"worker-{number}", r"(Successfully registered with master)")
 
@@ -114,18 +117,18 @@ class StandaloneCluster:
         for tool in TOOLS:
             (self.folder / "bin" / tool).symlink_to(shutil.which(tool))
 
-    def _spawn(self, name, daemon, *options):
+    def _spawn(self, name, host, daemon, *options):
         environment = {
             "PATH": str(self.folder / "bin"),
             "SPARK_HOME": str(SPARK_HOME),
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_IP": host,
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
             # The master's second port would be a fixed one.
             "SPARK_DAEMON_JAVA_OPTS": f"{JAVA_OPTIONS} -Dspark.master.rest.enabled=false",
         }
         command = [SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{daemon}"]
-        command += ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0", *options]
+        command += ["--host", host, "--port", "0", "--webui-port", "0", *options]
         with self._log(name).open("wb") as output:
             supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", SUPERVISOR, str(os.getpid()), *command],
