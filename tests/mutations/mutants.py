@@ -146,12 +146,6 @@ MUTANTS = (
         "if last_batch_id is not None and last_batch_id > batch_id:",
         "if False:",
     ),
-    mutant(
-        "a task that fails does not abort",
-        "sink/write.py",
-        "            if self.producer is not None:\n"
-        "                self.producer.abort(self._deadline())\n",
-    ),
     # Recovery
     mutant(
         "no recovery",

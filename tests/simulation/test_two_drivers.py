@@ -11,7 +11,7 @@ import pytest
 
 from spark_eos.errors import SparkEosError
 from tests.simulation.driver import GROUP, Driver, World, workload
-from tests.simulation.explore import ENDED, EXPECTED, check_now, finish
+from tests.simulation.explore import ENDED, EXPECTED, check_now, finish, run
 from tests.simulation.faults import CrashError, Fault, Way, time_out
 from tests.simulation.freeze import Frozen
 from tests.simulation.oracle import check_exactly_once, check_nothing_open
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("simulated")
 
 WORKLOAD = workload((1, 1), (1, 0, 1), group=GROUP)
 SMALL = workload((1, 1), (1,), group=GROUP)
+ONE_BATCH = workload((1, 1), group=GROUP)
 
 
 def start(world):
@@ -99,6 +100,25 @@ def test_old_driver_wakes_when_the_new_one_is_done():
         check_exactly_once(world.broker, world.workload)
 
     assert failures(judge, range(1, requests(WORKLOAD) + 1)) == []
+
+
+@pytest.mark.parametrize("way", [Way.CRASHED, Way.LOST])
+def test_old_driver_wakes_when_the_new_one_has_died(way):
+    """It may have decided the same batch, and the third one has nothing but the log to tell."""
+
+    def judge(places):
+        frozen_at, died_at = places
+        world = World(ONE_BATCH)
+        old = start(world)
+        old.run_until(frozen_at)
+        run(Driver(world, Fault(died_at, way)))
+        old.run_until(None)
+        check_failed_well(old)
+        time_out(world.broker, Way.ALL_TIMED_OUT)
+        finish(world)
+
+    numbers = range(1, requests(ONE_BATCH) + 1)
+    assert failures(judge, product(numbers, numbers)) == []
 
 
 def test_old_driver_wakes_while_the_new_one_runs(overlaps):
