@@ -1,6 +1,6 @@
 """`make bench-endurance`: does a query that runs for long grow? 10,000 micro-batches in a row.
 
-One query of two partitions and one row a partition. Every 500 batches each of its processes is
+One query of one task and two rows a micro-batch. Every 500 batches each of its processes is
 looked at through /proc: resident memory, open files and threads, of the driver's Python, of its
 JVM, and of the largest Python worker below it. The first look is after 500 batches, when every
 cache is warm. At the end a plain read_committed consumer counts the rows.
@@ -58,16 +58,17 @@ class Look:
     workers: int
 
 
-def use(pid: int) -> Use:
-    """What a process holds now."""
-    status = dict(
-        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-    )
-    return Use(
-        rss_mb=int(status["VmRSS"].split()[0]) // 1024,
-        files=len(list(Path(f"/proc/{pid}/fd").iterdir())),
-        threads=int(status["Threads"]),
-    )
+def use(pid: int) -> Use | None:
+    """What a process holds now; None where it has ended, and if its parent has not noticed yet."""
+    with suppress(FileNotFoundError, ProcessLookupError, KeyError):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        status = dict(line.split(":", 1) for line in lines)
+        return Use(
+            rss_mb=int(status["VmRSS"].split()[0]) // 1024,
+            files=len(list(Path(f"/proc/{pid}/fd").iterdir())),
+            threads=int(status["Threads"]),
+        )
+    return None
 
 
 def below(pid: int) -> Iterator[int]:
@@ -82,15 +83,15 @@ def below(pid: int) -> Iterator[int]:
 def look(batch: int, seconds: float) -> Look:
     """Look at every process of this query."""
     jvm = next(pid for pid in below(os.getpid()) if "SparkSubmit" in _command(pid))
-    workers = []
-    for pid in below(jvm):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            workers.append(use(pid))
+    workers = [found for pid in below(jvm) if (found := use(pid)) is not None]
+    driver, java = use(os.getpid()), use(jvm)
+    if driver is None or java is None:
+        raise SystemExit("the query's JVM ended")
     return Look(
         batch=batch,
         seconds=round(seconds, 1),
-        driver=use(os.getpid()),
-        jvm=use(jvm),
+        driver=driver,
+        jvm=java,
         worker=Use(
             rss_mb=max(worker.rss_mb for worker in workers),
             files=max(worker.files for worker in workers),
@@ -111,7 +112,7 @@ def run(spark: SparkSession, bootstrap_servers: str, topic: str, batches: int) -
     rows = (
         spark.readStream.format("rate-micro-batch")
         .option("rowsPerBatch", ROWS_PER_BATCH)
-        .option("numPartitions", 2)
+        .option("numPartitions", 1)
         .load()
     )
     query = (
