@@ -67,13 +67,8 @@ def test_driver_killed_around_the_offsets(loop):
     assert loop.moved() == loop.visible() == 600
 
 
-@pytest.mark.parametrize(
-    "commit",
-    [
-        pytest.param({0, 1, 2, 3}, id="rows"),
-        pytest.param({"offsets"}, marks=pytest.mark.slow, id="offsets"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("commit", [{0, 1, 2, 3}, {"offsets"}], ids=["rows", "offsets"])
 def test_batch_of_which_only_a_part_was_committed(loop, commit):
     """Decided; of rows and offsets one is committed and the other lost, and the driver is dead."""
     with loop.driver("decided") as driver:

@@ -1,5 +1,7 @@
 """A micro-batch that is committed in part, because its driver died: who sees what of it."""
 
+import pytest
+
 from spark_eos.options import batch_options
 from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
@@ -23,6 +25,7 @@ def rows(scenario, **options):
     ]
 
 
+@pytest.mark.slow
 def test_torn_batch_is_seen_in_part_at_read_committed_and_not_at_all_at_snapshot(scenario):
     log = {"isolation.level": "snapshot", "transactionLog": None}
     log["transactionLog"] = str(scenario.checkpoint / "transaction_state")

@@ -23,6 +23,7 @@ def wait_for_time_out(scenario, timeout=40):
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_time_out_before_the_decision_fails_the_batch_and_decides_nothing(short):
     with short.driver("prepared") as driver:
         driver.wait_for("prepared")
@@ -44,6 +45,7 @@ def test_time_out_between_the_check_and_the_decision_is_found_and_mended(short):
     short.check()
 
 
+@pytest.mark.slow
 def test_time_out_after_the_decision_while_the_job_is_down_is_written_again(short):
     with short.driver("decided") as driver:
         driver.wait_for("decided")

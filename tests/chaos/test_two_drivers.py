@@ -21,7 +21,7 @@ def wake(driver, step, worker):
     driver.signal(signal.SIGCONT)
 
 
-@pytest.mark.parametrize("step", [*map(slow, ("planned", "checked")), "prepared", "decided"])
+@pytest.mark.parametrize("step", [*map(slow, ("planned", "prepared", "checked")), "decided"])
 def test_frozen_driver_that_wakes_up_late_is_fenced(scenario, step):
     scenario.add_files(3)
     with scenario.driver(step) as old:

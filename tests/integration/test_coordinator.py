@@ -347,6 +347,7 @@ def test_nothing_is_logged_about_a_broker_that_is_away(caplog: pytest.LogCapture
     assert caplog.records == []
 
 
+@pytest.mark.slow
 def test_restarted_broker_is_found_again(tmp_path: Path) -> None:
     with EmbeddedKafka(tmp_path) as own:
         config = ClientConfig.from_options({"bootstrap.servers": own.bootstrap_servers})

@@ -203,6 +203,7 @@ def test_end_that_never_comes_is_waited_for_and_then_named(log: Log) -> None:
     assert log.offsets(0, 9) == list(range(9))
 
 
+@pytest.mark.slow
 def test_broker_that_is_away_for_a_while_delays_a_read(tmp_path: Any, topic: Any) -> None:
     with EmbeddedKafka(tmp_path) as own:
         log = Log(own.bootstrap_servers, topic(on=own))
