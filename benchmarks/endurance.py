@@ -59,7 +59,7 @@ class Look:
 
 
 def use(pid: int) -> Use | None:
-    """What a process holds now; None where it has ended, and if its parent has not noticed yet."""
+    """What a process holds now; None where it has ended, also if its parent has not noticed yet."""
     with suppress(FileNotFoundError, ProcessLookupError, KeyError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         status = dict(line.split(":", 1) for line in lines)

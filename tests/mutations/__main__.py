@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.mutations.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("spark_eos", "pyspark_txnkafka", "tests", "jobs", "conf", "pyproject.toml")
+COPIED = ("spark_eos", "tests", "pyproject.toml")
 OPTIONS = ("-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-m", "not broker and not slow")
 TIMEOUT_S = 600
 

@@ -13,7 +13,7 @@ from itertools import count
 from deltalake.exceptions import CommitFailedError
 
 from spark_eos.errors import FencedError, RetriableError, SparkEosError
-from tests.simulation.driver import ConcurrentUpdateError, Driver
+from tests.simulation.driver import ConcurrentUpdateError, Driver, World
 from tests.simulation.faults import CrashError, Fault, KilledError, Way, time_out
 from tests.simulation.oracle import (
     check_decided,
@@ -58,6 +58,17 @@ def finish(world):
     driver.run()
     check_exactly_once(world.broker, world.workload)
     return driver
+
+
+def check_failed_well(*frozen):
+    """Drivers that came to their end, with an error that a driver may have here or with none."""
+    for driver in frozen:
+        assert driver.error is None or isinstance(driver.error, EXPECTED), repr(driver.error)
+
+
+def requests(workload):
+    """The numbers of all requests of a run without a fault."""
+    return range(1, len(finish(World(workload)).schedule.calls) + 1)
 
 
 def check_aborted(driver, failure):

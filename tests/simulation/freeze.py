@@ -6,6 +6,10 @@ turn only when the other has stopped, so a run is the same each time.
 
 import threading
 
+from tests.simulation.driver import Driver, World
+from tests.simulation.explore import run
+from tests.simulation.faults import Fault
+
 # Far beyond what any run takes: a test that hangs fails.
 TURN_TIMEOUT_S = 60
 
@@ -51,3 +55,19 @@ class Frozen:
         if number == self._stop_at:
             self._stopped.release()
             self._go.acquire()
+
+
+def start(world):
+    """A driver that has not sent its first request."""
+    driver = Driver(world)
+    return Frozen(driver.run, driver.schedule)
+
+
+def woken_after_a_death(workload, frozen_at, died_at, way):
+    """An old driver was frozen, a new one died, the old one went on to its end."""
+    world = World(workload)
+    old = start(world)
+    old.run_until(frozen_at)
+    run(Driver(world, Fault(died_at, way)))
+    old.run_until(None)
+    return world, old

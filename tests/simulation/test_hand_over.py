@@ -6,9 +6,9 @@ from itertools import count, product
 import pytest
 
 from tests.simulation.driver import GROUP, Driver, World, workload
-from tests.simulation.explore import finish, run
+from tests.simulation.explore import requests, run
 from tests.simulation.faults import Fault, Way, time_out
-from tests.simulation.freeze import Frozen
+from tests.simulation.freeze import woken_after_a_death
 from tests.simulation.oracle import check_no_wrong_row, check_nothing_open, visible_values
 
 pytestmark = pytest.mark.usefixtures("simulated")
@@ -28,14 +28,8 @@ def states_after(way):
 
 def states_after_an_old_driver():
     """One died at each of its requests; then another, frozen at each of its own, went on."""
-    requests = len(finish(World(WORKLOAD)).schedule.calls)
-    for frozen_at, died_at in product(range(1, requests + 1), repeat=2):
-        world = World(WORKLOAD)
-        driver = Driver(world)
-        old = Frozen(driver.run, driver.schedule)
-        old.run_until(frozen_at)
-        run(Driver(world, Fault(died_at, Way.LOST)))
-        old.run_until(None)
+    for frozen_at, died_at in product(requests(WORKLOAD), repeat=2):
+        world, _ = woken_after_a_death(WORKLOAD, frozen_at, died_at, Way.LOST)
         time_out(world.broker, Way.ALL_TIMED_OUT)
         yield world
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.simulation.broker import EPOCH_MAX, Broker
 from tests.simulation.driver import GROUP, TOPICS, Driver, World, workload
-from tests.simulation.explore import check_aborted, check_now, finish, run
+from tests.simulation.explore import check_aborted, check_failed_well, check_now, finish, run
 from tests.simulation.faults import TIME_OUTS, Fault, Way, time_out
-from tests.simulation.test_two_drivers import check_failed_well, start
+from tests.simulation.freeze import start
 
 pytestmark = pytest.mark.usefixtures("simulated")
 

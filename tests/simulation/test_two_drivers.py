@@ -11,9 +11,9 @@ import pytest
 
 from spark_eos.errors import SparkEosError
 from tests.simulation.driver import GROUP, Driver, World, workload
-from tests.simulation.explore import ENDED, EXPECTED, check_now, finish, run
+from tests.simulation.explore import ENDED, check_failed_well, check_now, finish, requests
 from tests.simulation.faults import CrashError, Fault, Way, time_out
-from tests.simulation.freeze import Frozen
+from tests.simulation.freeze import start, woken_after_a_death
 from tests.simulation.oracle import check_exactly_once, check_nothing_open
 
 pytestmark = pytest.mark.usefixtures("simulated")
@@ -21,20 +21,6 @@ pytestmark = pytest.mark.usefixtures("simulated")
 WORKLOAD = workload((1, 1), (1, 0, 1), group=GROUP)
 SMALL = workload((1, 1), (1,), group=GROUP)
 ONE_BATCH = workload((1, 1), group=GROUP)
-
-
-def start(world):
-    driver = Driver(world)
-    return Frozen(driver.run, driver.schedule)
-
-
-def requests(of):
-    return len(finish(World(of)).schedule.calls)
-
-
-def check_failed_well(*drivers):
-    for driver in drivers:
-        assert driver.error is None or isinstance(driver.error, EXPECTED), repr(driver.error)
 
 
 def overtaken(frozen_at):
@@ -77,7 +63,7 @@ def overlap(frozen_at, new_at):
 @pytest.fixture(scope="module")
 def overlaps(simulated):
     """The world after each overlap, by the requests at which the two were frozen."""
-    numbers = range(1, requests(SMALL) + 1)
+    numbers = requests(SMALL)
     return {places: overlap(*places) for places in product(numbers, numbers)}
 
 
@@ -99,7 +85,7 @@ def test_old_driver_wakes_when_the_new_one_is_done():
         time_out(world.broker, Way.ALL_TIMED_OUT)
         check_exactly_once(world.broker, world.workload)
 
-    assert failures(judge, range(1, requests(WORKLOAD) + 1)) == []
+    assert failures(judge, requests(WORKLOAD)) == []
 
 
 @pytest.mark.parametrize("way", [Way.CRASHED, Way.LOST])
@@ -107,17 +93,12 @@ def test_old_driver_wakes_when_the_new_one_has_died(way):
     """It may have decided the same batch, and the third one has nothing but the log to tell."""
 
     def judge(places):
-        frozen_at, died_at = places
-        world = World(ONE_BATCH)
-        old = start(world)
-        old.run_until(frozen_at)
-        run(Driver(world, Fault(died_at, way)))
-        old.run_until(None)
+        world, old = woken_after_a_death(ONE_BATCH, *places, way)
         check_failed_well(old)
         time_out(world.broker, Way.ALL_TIMED_OUT)
         finish(world)
 
-    numbers = range(1, requests(ONE_BATCH) + 1)
+    numbers = requests(ONE_BATCH)
     assert failures(judge, product(numbers, numbers)) == []
 
 
@@ -153,7 +134,7 @@ def test_taking_turns_request_by_request():
         time_out(world.broker, Way.ALL_TIMED_OUT)
         finish(world)
 
-    assert failures(judge, range(1, requests(SMALL) + 1)) == []
+    assert failures(judge, requests(SMALL)) == []
 
 
 @pytest.mark.parametrize("frozen_at", ["Produce b0p1r0", "Delta open"])
@@ -199,7 +180,7 @@ def test_overtaken_driver_leaves_nothing_open():
         world, _ = overtaken(frozen_at)
         check_nothing_open(world.broker)
 
-    assert failures(judge, range(1, requests(WORKLOAD) + 1)) == []
+    assert failures(judge, requests(WORKLOAD)) == []
 
 
 def test_next_start_need_not_wait_for_a_time_out(overlaps):
