@@ -95,8 +95,7 @@ class Broker:
             self.transactions[transactional_id] = found
             return found.identity
         if found.state is State.ONGOING:
-            found.producer_epoch += 1
-            self._end(found, committed=False)
+            self._fence(found)
         if found.producer_epoch >= EPOCH_MAX - 1:
             found.producer_id, found.producer_epoch = self._new_producer_id(), 0
         else:
@@ -143,8 +142,7 @@ class Broker:
         """What the coordinator does to a transaction that is open for too long."""
         found = self.transactions[transactional_id]
         if found.state is State.ONGOING:
-            found.producer_epoch += 1
-            self._end(found, committed=False)
+            self._fence(found)
 
     def ongoing(self):
         """ListTransactions: the ids that are open, in the order in which they were opened."""
@@ -185,6 +183,13 @@ class Broker:
             self.now_ms += 1  # so that the order of opening can be told
             found.state, found.start_time_ms = State.ONGOING, self.now_ms
             found.places, found.offsets = [], {}
+
+    def _fence(self, found):
+        """Abort with an epoch that no producer has. Behind the last one is another producer id."""
+        found.producer_epoch += 1
+        self._end(found, committed=False)
+        if found.producer_epoch == EPOCH_MAX:
+            found.producer_id, found.producer_epoch = self._new_producer_id(), 0
 
     def _end(self, found, *, committed):
         for place in found.places:

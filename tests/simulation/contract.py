@@ -1,7 +1,8 @@
 """What the broker in memory and the real one must have in common, told once for both.
 
 A scenario is a function of a side. A side has the product's clients under the product's names:
-`coordinator`, `producer`, `fates`, `offsets_fate`, and a plain reader: `visible`, `stable`.
+`coordinator`, `producer`, `fates`, `offsets_fate`, and a plain reader: `visible`, `stable`. `wear`
+brings an id to an epoch.
 """
 
 from dataclasses import replace
@@ -16,6 +17,7 @@ from spark_eos.protocol.outcome import ErrorCode
 from spark_eos.protocol.state import TransactionState as State
 
 GROUP_OFFSET = 7
+LAST_EPOCH = 32766  # of a producer id: a producer begun after it gets another id
 
 
 def soon(ms=20_000):
@@ -240,6 +242,73 @@ def open_transactions_are_listed(side):
     assert listed() == []
 
 
+def last_epoch_is_committed_and_then_the_producer_id_changes(side):
+    last, _ = _open_at(side, LAST_EPOCH)
+    assert commit(side, last) == ErrorCode.NONE
+    assert commit(side, last) == ErrorCode.NONE
+    assert abort(side, last) == ErrorCode.INVALID_TXN_STATE
+    assert described(side, last) == (State.COMPLETE_COMMIT, 0, True)
+    first, _ = write(side, "a", "first")
+    assert _is_of_the_next_producer_id(first, last, epoch=0)
+    for old in (commit, abort):
+        assert old(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert described(side, first) == (State.ONGOING, 0, True)
+    assert fate(side, last, 1_500) is Fate.COMMITTED
+    assert commit(side, first) == ErrorCode.NONE
+    assert (side.visible(), side.stable()) == (["last", "first"], True)
+
+
+def new_producer_aborts_what_the_last_epoch_left(side):
+    """The abort takes the next producer id with its epoch 0, and the new producer the epoch 1."""
+    last, zombie = _open_at(side, LAST_EPOCH)
+    first, _ = write(side, "a", "first")
+    assert _is_of_the_next_producer_id(first, last, epoch=1)
+    assert commit(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert fate(side, last, 1_500) is Fate.ABORTED
+    with pytest.raises(DeliveryError):
+        write_more(side, zombie)
+    assert commit(side, first) == ErrorCode.NONE
+    assert (side.visible(), side.stable()) == (["first"], True)
+
+
+def new_producer_aborts_what_the_last_epoch_but_one_left(side):
+    last, _ = _open_at(side, LAST_EPOCH - 1)
+    first, _ = write(side, "a", "first")
+    assert _is_of_the_next_producer_id(first, last, epoch=0)
+    assert commit(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert fate(side, last, 1_500) is Fate.ABORTED
+    assert commit(side, first) == ErrorCode.NONE
+    assert (side.visible(), side.stable()) == (["first"], True)
+
+
+def last_epoch_times_out(side):
+    side.wear("a", LAST_EPOCH - 1)
+    last = side.timed_out("a", rows(side, "last"))
+    assert last.identity.producer_epoch == LAST_EPOCH
+    assert described(side, last) == (State.COMPLETE_ABORT, -LAST_EPOCH, False)
+    assert commit(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert abort(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert fate(side, last) is Fate.ABORTED
+    first, _ = write(side, "a", "first")
+    assert _is_of_the_next_producer_id(first, last, epoch=1)
+    assert commit(side, first) == ErrorCode.NONE
+    assert (side.visible(), side.stable()) == (["first"], True)
+
+
+def _open_at(side, epoch):
+    side.wear("a", epoch - 1)
+    prepared, producer = write(side, "a", "last")
+    assert prepared.identity.producer_epoch == epoch
+    return prepared, producer
+
+
+def _is_of_the_next_producer_id(new, old, *, epoch):
+    return (
+        new.identity.producer_id != old.identity.producer_id
+        and new.identity.producer_epoch == epoch
+    )
+
+
 SCENARIOS = (
     committed_from_outside,
     aborted_from_outside,
@@ -255,4 +324,12 @@ SCENARIOS = (
     zombie_cannot_write_behind_an_end,
     offsets_move_when_the_transaction_commits,
     open_transactions_are_listed,
+)
+
+# These need an id that has been through all its epochs: half a minute each, where the broker is real.
+WORN_SCENARIOS = (
+    last_epoch_is_committed_and_then_the_producer_id_changes,
+    new_producer_aborts_what_the_last_epoch_left,
+    new_producer_aborts_what_the_last_epoch_but_one_left,
+    last_epoch_times_out,
 )

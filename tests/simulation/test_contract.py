@@ -17,6 +17,7 @@ from tests.simulation import clients
 from tests.simulation.broker import Broker
 from tests.simulation.contract import (
     SCENARIOS,
+    WORN_SCENARIOS,
     soon,
 )
 from tests.simulation.driver import World, workload
@@ -62,6 +63,10 @@ class InMemory(Side):
         self._broker = broker
         self.coordinator = clients.CoordinatorClient(None)
 
+    def wear(self, short, epoch):
+        self._broker.init_producer_id(self.name(short), 60_000)
+        self._broker.transactions[self.name(short)].producer_epoch = epoch
+
     def timed_out(self, short, rows):
         producer = self.producer(short)
         producer.send(rows)
@@ -102,6 +107,13 @@ class Embedded(Side):
         self.topic = topic
         self.config = ClientConfig.from_options({"bootstrap.servers": self._servers})
         self.coordinator = CoordinatorClient(self.config)
+
+    def wear(self, short, epoch):
+        """One InitProducerId after the other: there is no shorter way."""
+        name, reached = self.name(short), -1
+        while reached < epoch:
+            fenced = self.coordinator.fence([name], timeout_ms=60_000, deadline=soon())
+            reached = fenced[name].producer_epoch
 
     def timed_out(self, short, rows):
         producer = self.producer(short, timeout_ms=1_000)
@@ -145,7 +157,7 @@ def by_name(scenario):
     return scenario.__name__
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
+@pytest.mark.parametrize("scenario", SCENARIOS + WORN_SCENARIOS, ids=by_name)
 def test_broker_in_memory(scenario):
     broker = Broker({"out": 1})
     world = World(workload((1,)), broker=broker)
@@ -155,6 +167,16 @@ def test_broker_in_memory(scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
 def test_real_broker(scenario, kafka, topic):
+    run_on_the_real_broker(scenario, kafka, topic)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", WORN_SCENARIOS, ids=by_name)
+def test_real_broker_when_epochs_run_out(scenario, kafka, topic):
+    run_on_the_real_broker(scenario, kafka, topic)
+
+
+def run_on_the_real_broker(scenario, kafka, topic):
     side = Embedded(kafka, topic())
     try:
         scenario(side)
