@@ -2,8 +2,9 @@
 
 One query of one task and two rows a micro-batch. Every 500 batches each of its processes is
 looked at through /proc: resident memory, open files and threads, of the driver's Python, of its
-JVM, and of the largest Python worker below it. The first look is after 500 batches, when every
-cache is warm. At the end a plain read_committed consumer counts the rows.
+JVM, and of the largest Python worker below it; the first look is after 500 batches, when every
+cache is warm. The first quarter of the looks is compared with the last. At the end a plain
+read_committed consumer counts the rows.
 
     python -m benchmarks.endurance --batches 10000
 """
@@ -17,8 +18,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import median
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -31,8 +33,8 @@ REPORT = Path("build/endurance.json")
 LOOK_EVERY = 500
 ROWS_PER_BATCH = 2
 
-# What counts as growth from the first look to the last. A JVM fills the heap that it is given, so
-# its memory is only told.
+# What counts as growth from the first quarter of the looks to the last. A JVM fills the heap
+# that it is given, so its memory is only told.
 MOST_MORE_MB = 40
 MOST_MORE = 10
 
@@ -165,11 +167,19 @@ def wrong_rows(bootstrap_servers: str, topic: str, batches: int) -> tuple[int, i
     return seen.total(), missing + seen.total() - len(seen)
 
 
-def grown(first: Look, last: Look) -> list[str]:
-    """What grew from one look to another."""
+def usual(looks: list[Look], part: str) -> Use:
+    """The median of each figure: one look may fall on a moment of maintenance of the log."""
+    uses = [getattr(look, part) for look in looks]
+    return Use(*(int(median(getattr(use, figure.name) for use in uses)) for figure in fields(Use)))
+
+
+def grown(looks: list[Look]) -> list[str]:
+    """What grew from the first quarter of a run to its last."""
+    quarter = max(1, len(looks) // 4)
     found = []
     for part in ("driver", "jvm", "worker"):
-        before, after = getattr(first, part), getattr(last, part)
+        before, after = usual(looks[:quarter], part), usual(looks[-quarter:], part)
+        print(f"{part}: {before} in the first {quarter} looks, {after} in the last")
         if part != "jvm" and after.rss_mb > before.rss_mb + MOST_MORE_MB:
             found.append(f"{part}: memory {before.rss_mb} to {after.rss_mb} MB")
         found += [
@@ -177,8 +187,8 @@ def grown(first: Look, last: Look) -> list[str]:
             for kind in ("files", "threads")
             if getattr(after, kind) > getattr(before, kind) + MOST_MORE
         ]
-    if last.workers > first.workers + MOST_MORE:
-        found.append(f"workers: {first.workers} to {last.workers}")
+    if looks[-1].workers > looks[0].workers + MOST_MORE:
+        found.append(f"workers: {looks[0].workers} to {looks[-1].workers}")
     return found
 
 
@@ -203,7 +213,7 @@ def main() -> int:
         looks = run(spark, kafka.bootstrap_servers, "rows", batches)
         spark.stop()
         rows, wrong = wrong_rows(kafka.bootstrap_servers, "rows", batches)
-    problems = grown(looks[0], looks[-1])
+    problems = grown(looks)
     if wrong:
         problems.append(f"{wrong} rows lost or doubled")
     report = {"rows": rows, "problems": problems, "looks": [asdict(one) for one in looks]}

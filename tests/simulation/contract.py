@@ -326,7 +326,7 @@ SCENARIOS = (
     open_transactions_are_listed,
 )
 
-# These need an id that has been through all its epochs: half a minute each, where the broker is real.
+# These need an id that has been through all its epochs: half a minute each on a real broker.
 WORN_SCENARIOS = (
     last_epoch_is_committed_and_then_the_producer_id_changes,
     new_producer_aborts_what_the_last_epoch_left,
