@@ -8,11 +8,12 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.chaos.bench.checker import DEFAULT_BOUNDS, judge
+from tests.chaos.bench.checker import judge
 from tests.chaos.bench.faults import FAULTS
 from tests.chaos.bench.history import History, load
 from tests.chaos.bench.nemesis import Nemesis
 from tests.chaos.bench.report import write
+from tests.chaos.bench.run import DEFAULT_BOUNDS
 from tests.chaos.bench.workload import World
 
 BUILD = Path("build/chaos")
@@ -40,6 +41,14 @@ def run(
 
     Returns the verdict and the path of the report.
     """
+    given = {
+        "--nemeses": names and ",".join(names),
+        "--master": master if master != MASTER else None,
+        "--rate": rate if rate != RATE else None,
+        "--transaction-timeout-ms": timeout_ms,
+        "--bound-s": bound_s,
+        "--faults": faults,
+    }
     names = sorted(names or FAULTS)
     timeout_ms = timeout_ms or random.Random(seed).choice(TIMEOUTS_MS)
     bounds = DEFAULT_BOUNDS | ({"recovery_s": bound_s, "stable_s": bound_s} if bound_s else {})
@@ -57,9 +66,7 @@ def run(
         bounds=bounds,
         transaction_timeout_ms=timeout_ms,
         product=world.product,
-        command=shlex.join(
-            ["python", "-m", "tests.chaos.bench", *_arguments(seed, minutes, names)]
-        ),
+        command=command(seed, minutes, given),
         path=os.path.relpath(history.path),
         wall_text=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
@@ -82,6 +89,10 @@ def judge_stored(path, build=BUILD):
     return verdict, write(verdict, events, build)
 
 
-def _arguments(seed, minutes, names):
-    found = ["--seed", str(seed), "--minutes", f"{minutes:g}"]
-    return found if len(names) == len(FAULTS) else [*found, "--nemeses", ",".join(names)]
+def command(seed, minutes, given):
+    """What repeats the choice of faults of this run."""
+    found = ["python", "-m", "tests.chaos.bench", "--seed", str(seed), "--minutes", f"{minutes:g}"]
+    for option, value in given.items():
+        if value is not None:
+            found += [option, str(value)]
+    return shlex.join(found)

@@ -11,7 +11,8 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tests.chaos.bench.timing import faults_of, longest_standstill, recoveries_of
+from tests.chaos.bench.run import Run, sort_out
+from tests.chaos.bench.timing import longest_standstill
 
 COMMITTED, ABORTED, OPEN = "commit", "abort", "open"
 # The times of batches come from files, those of samples from this process.
@@ -21,7 +22,6 @@ NEVER = re.compile(
     r"\b(OptionError|OperatorError|NonDeterministicReplayError|DataLossError|GroupInUseError"
     r"|OutcomeUnknownError|ForeignTableError|LogVersionError|CorruptLogError)\b"
 )
-DEFAULT_BOUNDS = {"recovery_s": 120.0, "stable_s": 120.0, "group_s": 10.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,81 +33,10 @@ class Anomaly:
     rows: list = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Run:
-    """A history, sorted into what the checks ask for."""
-
-    bounds: dict
-    inputs: dict  # value -> (partition, offset, key), and how often it was sent
-    sent: Counter
-    final: list  # [partition, offset, key, value], in offset order
-    live: list
-    batches: list  # those that completed: (id, start, end) by end
-    starts: dict  # batch id -> when its range was planned
-    ends: dict  # batch id -> {input partition: end offset}
-    stable: dict  # output partition -> [(at, last stable offset, end offset)]
-    groups: list  # (asked, answered, {input partition: offset})
-    transactions: list | None
-    decisions: list | None
-    open: list | None
-    drivers: list
-    faults: list
-    recoveries: list
-    end: dict | None
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     run: Run
     anomalies: list
-
-
-def sort_out(events):
-    """The events of a history as a `Run`."""
-    of = defaultdict(list)
-    for event in events:
-        of[event["kind"]].append(event)
-    bounds = dict(DEFAULT_BOUNDS)
-    for event in of["run"]:
-        bounds |= event.get("bounds", {})
-    sent_rows = [row for event in of["input"] for row in event["rows"]]
-    ended = [event for event in of["batch"] if event["end"] is not None]
-    batches = sorted(((e["id"], e["start"], e["end"]) for e in ended), key=lambda batch: batch[2])
-    faults = faults_of(events)
-    stable = defaultdict(list)
-    for event in of["offsets"]:
-        for partition, (last_stable, end) in event["partitions"].items():
-            stable[int(partition)].append((event["at"], last_stable, end))
-
-    def seen(reader):
-        chosen = (event["rows"] for event in of["seen"] if event["reader"] == reader)
-        return sorted((row for rows in chosen for row in rows), key=lambda row: (row[0], row[1]))
-
-    def last(kind):
-        return of[kind][-1]["rows"] if of[kind] else None
-
-    return Run(
-        bounds=bounds,
-        inputs={value: (partition, offset, key) for partition, offset, key, value in sent_rows},
-        sent=Counter(row[3] for row in sent_rows),
-        final=seen("final"),
-        live=seen("live"),
-        batches=batches,
-        starts={e["id"]: e["start"] for e in of["batch"]},
-        ends={e["id"]: {int(p): o for p, o in e["ends"].items()} for e in of["batch"]},
-        stable=dict(stable),
-        groups=[
-            (e["asked"], e["at"], {int(p): o for p, o in e["partitions"].items()})
-            for e in of["group"]
-        ],
-        transactions=last("transactions"),
-        decisions=last("decisions"),
-        open=last("open"),
-        drivers=of["driver"],
-        faults=faults,
-        recoveries=recoveries_of(faults, batches, batches[0][2] if batches else float("-inf")),
-        end=of["end"][-1] if of["end"] else None,
-    )
 
 
 def judge(events):

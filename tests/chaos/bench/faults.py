@@ -133,17 +133,22 @@ def kill_one(rng, pids, kind):
     yield
 
 
+def pause_one(rng, pids, kind, seconds):
+    pid = one_of(rng, pids, kind)
+    yield f"{kind} {pid}", seconds
+    signal_to(pid, signal.SIGSTOP)
+    yield
+    signal_to(pid, signal.SIGCONT)
+
+
 def executor_kill(world, rng):
     yield from kill_one(rng, world.supervisor.driver.executors(), "executor")
 
 
 def executor_pause(world, rng):
     """Long enough that the driver gives it up: it wakes up as a zombie."""
-    pid = one_of(rng, world.supervisor.driver.executors(), "executor")
-    yield f"executor {pid}", rng.choice((3.0, 14.0))
-    signal_to(pid, signal.SIGSTOP)
-    yield
-    signal_to(pid, signal.SIGCONT)
+    seconds = rng.choice((3.0, 14.0))
+    yield from pause_one(rng, world.supervisor.driver.executors(), "executor", seconds)
 
 
 def worker_kill(world, rng):
@@ -160,11 +165,7 @@ def worker_kill_at(world, rng):
 
 
 def worker_pause(world, rng):
-    pid = one_of(rng, world.supervisor.driver.workers(), "worker")
-    yield f"worker {pid}", rng.uniform(2, 12)
-    signal_to(pid, signal.SIGSTOP)
-    yield
-    signal_to(pid, signal.SIGCONT)
+    yield from pause_one(rng, world.supervisor.driver.workers(), "worker", rng.uniform(2, 12))
 
 
 # --- brokers ---

@@ -6,6 +6,7 @@ import pytest
 
 from tests.chaos.bench.checker import CHECKS, judge
 from tests.chaos.bench.history import History, load
+from tests.chaos.bench.run import sort_out
 from tests.chaos.bench.timing import Fault, longest_standstill, recoveries_of
 from tests.unit.chaos.builders import (
     clean,
@@ -174,7 +175,6 @@ def test_planted_anomaly_is_found(plant, kind):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_every_check_can_speak(check):
     """A check that no planted history makes speak may as well not be there."""
-    from tests.chaos.bench.checker import sort_out
 
     def says(plant):
         events = clean()

@@ -1,5 +1,6 @@
 """The report says what the judge said, and stands alone."""
 
+from tests.chaos.bench.bench import command
 from tests.chaos.bench.checker import judge
 from tests.chaos.bench.report import figures, write
 from tests.unit.chaos.builders import clean, rows_of
@@ -28,3 +29,11 @@ def test_anomalies_are_shown_with_their_rows(tmp_path):
         text = path.read_text()
         assert "ANOMALIES" in text
         assert "b:3" in text
+
+
+def test_command_of_a_report_repeats_the_run():
+    """What was left to the seed is left out, what was given is not."""
+    given = {"--nemeses": None, "--transaction-timeout-ms": 5000}
+    assert command(7, 30, given) == (
+        "python -m tests.chaos.bench --seed 7 --minutes 30 --transaction-timeout-ms 5000"
+    )
