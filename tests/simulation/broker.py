@@ -144,6 +144,11 @@ class Broker:
         if found.state is State.ONGOING:
             self._fence(found)
 
+    def expire(self, transactional_id):
+        """What the coordinator does to an id that nobody has used for a week."""
+        if self.transactions[transactional_id].state is not State.ONGOING:
+            del self.transactions[transactional_id]
+
     def ongoing(self):
         """ListTransactions: the ids that are open, in the order in which they were opened."""
         found = [t for t in self.transactions.values() if t.state is State.ONGOING]

@@ -2,7 +2,7 @@
 
 A scenario is a function of a side. A side has the product's clients under the product's names:
 `coordinator`, `producer`, `fates`, `offsets_fate`, and a plain reader: `visible`, `stable`. `wear`
-brings an id to an epoch.
+brings an id to an epoch, `expire` waits until the coordinator has forgotten one.
 """
 
 from dataclasses import replace
@@ -293,6 +293,23 @@ def last_epoch_times_out(side):
     assert _is_of_the_next_producer_id(first, last, epoch=1)
     assert commit(side, first) == ErrorCode.NONE
     assert (side.visible(), side.stable()) == (["first"], True)
+
+
+def expired_id_was_never_there(side):
+    old, zombie = write(side, "a", "1")
+    assert commit(side, old) == ErrorCode.NONE
+    side.expire("a")
+    name = old.identity.transactional_id
+    assert side.coordinator.describe([name], soon()) == {name: None}
+    for again in (commit, abort):
+        assert again(side, old) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert fate(side, old) is Fate.COMMITTED
+    with pytest.raises(DeliveryError):
+        write_more(side, zombie)
+    new, _ = write(side, "a", "2")
+    assert _is_of_the_next_producer_id(new, old, epoch=0)
+    assert commit(side, new) == ErrorCode.NONE
+    assert (side.visible(), side.stable()) == (["1", "2"], True)
 
 
 def _open_at(side, epoch):

@@ -16,9 +16,10 @@ class Way(Enum):
     ALL_TIMED_OUT = "came after all open transactions had timed out"
     FIRST_TIMED_OUT = "came after the oldest open transaction had timed out"
     LAST_TIMED_OUT = "came after the newest open transaction had timed out"
+    ALL_EXPIRED = "came when all transactions had timed out and the coordinator knew no id any more"
 
 
-TIME_OUTS = (Way.ALL_TIMED_OUT, Way.FIRST_TIMED_OUT, Way.LAST_TIMED_OUT)
+TIME_OUTS = (Way.ALL_TIMED_OUT, Way.FIRST_TIMED_OUT, Way.LAST_TIMED_OUT, Way.ALL_EXPIRED)
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,10 @@ def time_out(broker, way):
         Way.ALL_TIMED_OUT: names,
         Way.FIRST_TIMED_OUT: names[:1],
         Way.LAST_TIMED_OUT: names[-1:],
+        Way.ALL_EXPIRED: names,
     }
     for name in chosen[way]:
         broker.time_out(name)
+    if way is Way.ALL_EXPIRED:
+        for name in list(broker.transactions):
+            broker.expire(name)

@@ -5,7 +5,9 @@ import time
 import uuid
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from spark_eos.embedded import EmbeddedKafka
 from spark_eos.kafka import group, visibility
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
@@ -18,6 +20,7 @@ from tests.simulation.broker import Broker
 from tests.simulation.contract import (
     SCENARIOS,
     WORN_SCENARIOS,
+    expired_id_was_never_there,
     soon,
 )
 from tests.simulation.driver import World, workload
@@ -26,6 +29,11 @@ from tests.simulation.oracle import visible_values
 from tests.simulation.process import Process, running
 
 SETTLE_S = 30
+# A week and an hour, where nothing else is said.
+FORGETFUL = {
+    "transactional.id.expiration.ms": "1000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "500",
+}
 
 
 class Side:
@@ -66,6 +74,9 @@ class InMemory(Side):
     def wear(self, short, epoch):
         self._broker.init_producer_id(self.name(short), 60_000)
         self._broker.transactions[self.name(short)].producer_epoch = epoch
+
+    def expire(self, short):
+        self._broker.expire(self.name(short))
 
     def timed_out(self, short, rows):
         producer = self.producer(short)
@@ -115,6 +126,12 @@ class Embedded(Side):
             fenced = self.coordinator.fence([name], timeout_ms=60_000, deadline=soon())
             reached = fenced[name].producer_epoch
 
+    def expire(self, short):
+        name, deadline = self.name(short), soon(SETTLE_S * 1000)
+        while self.coordinator.describe([name], deadline)[name] is not None:
+            assert not deadline.passed, "the coordinator did not forget the id"
+            time.sleep(0.2)
+
     def timed_out(self, short, rows):
         producer = self.producer(short, timeout_ms=1_000)
         producer.send(rows)
@@ -157,7 +174,10 @@ def by_name(scenario):
     return scenario.__name__
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS + WORN_SCENARIOS, ids=by_name)
+IN_MEMORY = (*SCENARIOS, *WORN_SCENARIOS, expired_id_was_never_there)
+
+
+@pytest.mark.parametrize("scenario", IN_MEMORY, ids=by_name)
 def test_broker_in_memory(scenario):
     broker = Broker({"out": 1})
     world = World(workload((1,)), broker=broker)
@@ -174,6 +194,13 @@ def test_real_broker(scenario, kafka, topic):
 @pytest.mark.parametrize("scenario", WORN_SCENARIOS, ids=by_name)
 def test_real_broker_when_epochs_run_out(scenario, kafka, topic):
     run_on_the_real_broker(scenario, kafka, topic)
+
+
+def test_real_broker_that_forgets_ids(tmp_path):
+    with EmbeddedKafka(tmp_path, properties=FORGETFUL) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        admin.create_topics([NewTopic("out", 1)])["out"].result(20)
+        run_on_the_real_broker(expired_id_was_never_there, kafka, lambda: "out")
 
 
 def run_on_the_real_broker(scenario, kafka, topic):
