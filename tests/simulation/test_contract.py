@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from kafka import KafkaAdminClient
 
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.kafka import group, visibility
@@ -198,9 +199,35 @@ def test_real_broker_when_epochs_run_out(scenario, kafka, topic):
 
 def test_real_broker_that_forgets_ids(tmp_path):
     with EmbeddedKafka(tmp_path, properties=FORGETFUL) as kafka:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        admin.create_topics([NewTopic("out", 1)])["out"].result(20)
-        run_on_the_real_broker(expired_id_was_never_there, kafka, lambda: "out")
+        run_on_the_real_broker(expired_id_was_never_there, kafka, lambda: new_topic(kafka))
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def kafka_of_an_older_version(request, tmp_path_factory):
+    """A cluster whose brokers are new, and whose transaction.version was never raised."""
+    with EmbeddedKafka(tmp_path_factory.mktemp("kafka")) as kafka:
+        admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+        try:
+            admin.update_features({"transaction.version": ("UNSAFE_DOWNGRADE", request.param)})
+            found = admin.describe_features()["transaction.version"].get("finalized", (0, 0))
+        finally:
+            admin.close()
+        assert found == (request.param, request.param)
+        yield kafka
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
+def test_real_broker_of_an_older_transaction_version(scenario, kafka_of_an_older_version):
+    kafka = kafka_of_an_older_version
+    run_on_the_real_broker(scenario, kafka, lambda: new_topic(kafka))
+
+
+def new_topic(kafka):
+    name = f"t-{uuid.uuid4()}"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_topics([NewTopic(name, 1)])[name].result(20)
+    return name
 
 
 def run_on_the_real_broker(scenario, kafka, topic):
