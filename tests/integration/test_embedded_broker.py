@@ -72,6 +72,7 @@ def test_three_nodes_serve_while_one_is_killed_and_take_it_back(
     assert [_read(kafka3, name, partition) for partition in range(3)] == [[b"while down"]] * 3
 
 
+@pytest.mark.slow
 def test_node_keeps_port_and_data_over_kill_stop_and_pause(tmp_path: Path) -> None:
     with EmbeddedKafka(tmp_path) as kafka:
         address = kafka.bootstrap_servers

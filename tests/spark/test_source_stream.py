@@ -177,6 +177,7 @@ def test_lag_of_each_partition_is_in_the_progress_and_told_to_a_listener(stream)
     assert (last.min, last.max, last.avg) == (0, 0, 0.0)
 
 
+@pytest.mark.slow
 def test_stream_goes_on_while_a_leader_dies_and_comes_back(spark, kafka3, topic, tmp_path):
     stream = Stream(spark, kafka3, topic(1, on=kafka3), tmp_path)
     found = stream.admin.list_topics(stream.topic, timeout=20).topics[stream.topic]

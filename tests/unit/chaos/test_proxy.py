@@ -126,15 +126,15 @@ def test_passes_frames_both_ways(connect, toy):
 
 
 def test_delays_the_chosen_kind_once(proxies, connect, hits):
-    disturb(proxies, DELAY, seconds=0.3)
+    disturb(proxies, DELAY, seconds=1.5)
     client, began = connect(), time.monotonic()
     assert client.ask(METADATA, 1) == 1
-    assert time.monotonic() - began < 0.3
+    assert time.monotonic() - began < 1.5
     assert client.ask(END_TXN, 2) == 2
-    assert time.monotonic() - began >= 0.3
+    assert time.monotonic() - began >= 1.5
     again = time.monotonic()
     assert client.ask(END_TXN, 3) == 3
-    assert time.monotonic() - again < 0.3
+    assert time.monotonic() - again < 1.5
     assert hits == [{"node": 1, "api": "EndTxn", "action": "delay"}]
 
 
