@@ -197,6 +197,7 @@ def test_real_broker_when_epochs_run_out(scenario, kafka, topic):
     run_on_the_real_broker(scenario, kafka, topic)
 
 
+@pytest.mark.broker
 def test_real_broker_that_forgets_ids(tmp_path):
     with EmbeddedKafka(tmp_path, properties=FORGETFUL) as kafka:
         run_on_the_real_broker(expired_id_was_never_there, kafka, lambda: new_topic(kafka))
@@ -216,6 +217,7 @@ def kafka_of_an_older_version(request, tmp_path_factory):
         yield kafka
 
 
+@pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
 def test_real_broker_of_an_older_transaction_version(scenario, kafka_of_an_older_version):
