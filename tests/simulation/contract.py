@@ -123,7 +123,7 @@ def new_producer_aborts_what_the_old_one_left(side):
     old, zombie = write(side, "a", "old")
     new, _ = write(side, "a", "new")
     assert new.identity.producer_epoch == old.identity.producer_epoch + 2
-    assert fate(side, old, 2_000) is Fate.ABORTED
+    assert fate(side, old) is Fate.ABORTED
     assert commit(side, old) == ErrorCode.PRODUCER_FENCED
     with pytest.raises(DeliveryError):
         write_more(side, zombie)
@@ -181,7 +181,7 @@ def older_open_transaction_holds_back_a_committed_one(side):
     older, _ = write(side, "a", "older")
     newer, _ = write(side, "b", "newer")
     assert commit(side, newer) == ErrorCode.NONE
-    assert fate(side, newer, 1_500) is Fate.OPEN
+    assert fate(side, newer, 5_000) is Fate.OPEN
     assert (side.visible(), side.stable()) == ([], False)
     assert abort(side, older) == ErrorCode.NONE
     assert fate(side, newer) is Fate.COMMITTED
@@ -253,7 +253,7 @@ def last_epoch_is_committed_and_then_the_producer_id_changes(side):
     for old in (commit, abort):
         assert old(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert described(side, first) == (State.ONGOING, 0, True)
-    assert fate(side, last, 1_500) is Fate.COMMITTED
+    assert fate(side, last) is Fate.COMMITTED
     assert commit(side, first) == ErrorCode.NONE
     assert (side.visible(), side.stable()) == (["last", "first"], True)
 
@@ -264,7 +264,7 @@ def new_producer_aborts_what_the_last_epoch_left(side):
     first, _ = write(side, "a", "first")
     assert _is_of_the_next_producer_id(first, last, epoch=1)
     assert commit(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert fate(side, last, 1_500) is Fate.ABORTED
+    assert fate(side, last) is Fate.ABORTED
     with pytest.raises(DeliveryError):
         write_more(side, zombie)
     assert commit(side, first) == ErrorCode.NONE
@@ -276,7 +276,7 @@ def new_producer_aborts_what_the_last_epoch_but_one_left(side):
     first, _ = write(side, "a", "first")
     assert _is_of_the_next_producer_id(first, last, epoch=0)
     assert commit(side, last) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert fate(side, last, 1_500) is Fate.ABORTED
+    assert fate(side, last) is Fate.ABORTED
     assert commit(side, first) == ErrorCode.NONE
     assert (side.visible(), side.stable()) == (["first"], True)
 
