@@ -7,8 +7,8 @@ import pytest
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.protocol.deadline import Deadline
+from tests.epochs import LAST_EPOCH, wear
 
-LAST_EPOCH = 32766
 EPOCHS_LEFT = (4, 3, 2, 1)  # by sink partition, so that each step below meets an end of epochs
 
 
@@ -27,25 +27,15 @@ def described(scenario):
     query_id = (scenario.checkpoint / "metadata").read_text().split('"')[3]
     names = [f"spark-eos-{query_id}-{partition}" for partition in range(len(EPOCHS_LEFT))]
     with coordinator(scenario) as client:
-        return [found.identity for found in client.describe(names, soon()).values()]
+        found = client.describe(names, Deadline.after_ms(20_000))
+        return [description.identity for description in found.values()]
 
 
-def soon():
-    return Deadline.after_ms(20_000)
-
-
-def wear(scenario):
-    """Use up the epochs of each id but for a few, one InitProducerId after the other."""
-    wanted = {
-        identity.transactional_id: LAST_EPOCH - left
-        for identity, left in zip(described(scenario), EPOCHS_LEFT, strict=True)
-    }
+def use_up_epochs(scenario):
+    """Of each id, but for a few."""
+    found = zip(described(scenario), EPOCHS_LEFT, strict=True)
     with coordinator(scenario) as client:
-        while wanted:
-            fenced = client.fence(list(wanted), timeout_ms=60_000, deadline=soon())
-            for name, identity in fenced.items():
-                if identity.producer_epoch >= wanted[name]:
-                    del wanted[name]
+        wear(client, {one.transactional_id: LAST_EPOCH - left for one, left in found})
 
 
 @pytest.mark.slow
@@ -53,7 +43,7 @@ def wear(scenario):
 def test_driver_killed_while_epochs_run_out(scenario):
     scenario.add_files(1)
     scenario.run()
-    wear(scenario)
+    use_up_epochs(scenario)
     worn = described(scenario)
     assert [LAST_EPOCH - identity.producer_epoch for identity in worn] == list(EPOCHS_LEFT)
     scenario.add_files(6)

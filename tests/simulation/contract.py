@@ -15,9 +15,9 @@ from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import ErrorCode
 from spark_eos.protocol.state import TransactionState as State
+from tests.epochs import LAST_EPOCH
 
 GROUP_OFFSET = 7
-LAST_EPOCH = 32766  # of a producer id: a producer begun after it gets another id
 
 
 def soon(ms=20_000):

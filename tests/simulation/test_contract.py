@@ -5,7 +5,6 @@ import time
 import uuid
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
 from spark_eos.embedded import EmbeddedKafka
@@ -16,6 +15,7 @@ from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.protocol.offset_map import to_map
 from spark_eos.protocol.state import TransactionState
 from tests.chaos import oracle as chaos
+from tests.epochs import wear
 from tests.simulation import clients
 from tests.simulation.broker import Broker
 from tests.simulation.contract import (
@@ -121,28 +121,23 @@ class Embedded(Side):
         self.coordinator = CoordinatorClient(self.config)
 
     def wear(self, short, epoch):
-        """One InitProducerId after the other: there is no shorter way."""
-        name, reached = self.name(short), -1
-        while reached < epoch:
-            fenced = self.coordinator.fence([name], timeout_ms=60_000, deadline=soon())
-            reached = fenced[name].producer_epoch
+        wear(self.coordinator, {self.name(short): epoch})
 
     def expire(self, short):
-        name, deadline = self.name(short), soon(SETTLE_S * 1000)
-        while self.coordinator.describe([name], deadline)[name] is not None:
-            assert not deadline.passed, "the coordinator did not forget the id"
-            time.sleep(0.2)
+        self._wait_until(short, lambda found: found is None)
 
     def timed_out(self, short, rows):
         producer = self.producer(short, timeout_ms=1_000)
         producer.send(rows)
         prepared = producer.prepare(soon())
-        name, deadline = self.name(short), soon(SETTLE_S * 1000)
-        ended = TransactionState.COMPLETE_ABORT
-        while self.coordinator.describe([name], deadline)[name].state is not ended:
-            assert not deadline.passed, "the coordinator did not time the transaction out"
-            time.sleep(0.2)
+        self._wait_until(short, lambda found: found.state is TransactionState.COMPLETE_ABORT)
         return prepared
+
+    def _wait_until(self, short, is_so):
+        name, deadline = self.name(short), soon(SETTLE_S * 1000)
+        while not is_so(found := self.coordinator.describe([name], deadline)[name]):
+            assert not deadline.passed, f"the coordinator still has {found}"
+            time.sleep(0.2)
 
     def fates(self, transactions, deadline):
         return visibility.fates(self.config, transactions, deadline)
@@ -188,19 +183,18 @@ def test_broker_in_memory(scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
 def test_real_broker(scenario, kafka, topic):
-    run_on_the_real_broker(scenario, kafka, topic)
+    run_on_the_real_broker(scenario, kafka, topic())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", WORN_SCENARIOS, ids=by_name)
 def test_real_broker_when_epochs_run_out(scenario, kafka, topic):
-    run_on_the_real_broker(scenario, kafka, topic)
+    run_on_the_real_broker(scenario, kafka, topic())
 
 
-@pytest.mark.broker
-def test_real_broker_that_forgets_ids(tmp_path):
+def test_real_broker_that_forgets_ids(tmp_path, topic):
     with EmbeddedKafka(tmp_path, properties=FORGETFUL) as kafka:
-        run_on_the_real_broker(expired_id_was_never_there, kafka, lambda: new_topic(kafka))
+        run_on_the_real_broker(expired_id_was_never_there, kafka, topic(on=kafka))
 
 
 @pytest.fixture(scope="module", params=[0, 1])
@@ -217,23 +211,15 @@ def kafka_of_an_older_version(request, tmp_path_factory):
         yield kafka
 
 
-@pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=by_name)
-def test_real_broker_of_an_older_transaction_version(scenario, kafka_of_an_older_version):
+def test_real_broker_of_an_older_transaction_version(scenario, kafka_of_an_older_version, topic):
     kafka = kafka_of_an_older_version
-    run_on_the_real_broker(scenario, kafka, lambda: new_topic(kafka))
-
-
-def new_topic(kafka):
-    name = f"t-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.create_topics([NewTopic(name, 1)])[name].result(20)
-    return name
+    run_on_the_real_broker(scenario, kafka, topic(on=kafka))
 
 
 def run_on_the_real_broker(scenario, kafka, topic):
-    side = Embedded(kafka, topic())
+    side = Embedded(kafka, topic)
     try:
         scenario(side)
     finally:
