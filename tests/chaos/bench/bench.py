@@ -2,7 +2,6 @@
 
 import os
 import random
-import shlex
 import shutil
 import time
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from tests.chaos.bench.history import History, load
 from tests.chaos.bench.nemesis import Nemesis
 from tests.chaos.bench.report import write
 from tests.chaos.bench.run import DEFAULT_BOUNDS
+from tests.chaos.bench.setting import command, setting
 from tests.chaos.bench.workload import World
 
 BUILD = Path("build/chaos")
@@ -62,9 +62,9 @@ def run(
         "run",
         seed=seed,
         minutes=minutes,
-        nemeses=names,
+        nemeses={name: FAULTS[name].__doc__ for name in names},
         bounds=bounds,
-        transaction_timeout_ms=timeout_ms,
+        setting=setting(master, rate, timeout_ms),
         product=world.product,
         command=command(seed, minutes, given),
         path=os.path.relpath(history.path),
@@ -87,12 +87,3 @@ def judge_stored(path, build=BUILD):
     events = load(path)
     verdict = judge(events)
     return verdict, write(verdict, events, build)
-
-
-def command(seed, minutes, given):
-    """What repeats the choice of faults of this run."""
-    found = ["python", "-m", "tests.chaos.bench", "--seed", str(seed), "--minutes", f"{minutes:g}"]
-    for option, value in given.items():
-        if value is not None:
-            found += [option, str(value)]
-    return shlex.join(found)

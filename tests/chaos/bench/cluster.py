@@ -19,6 +19,7 @@ NODES = (1, 2, 3)
 # Below the embedded broker's own range, and below the range of outgoing connections.
 PORTS = range(12_000, 20_000)
 PARTITIONS = 4
+MIN_INSYNC = 2
 INPUT, OUTPUT, GROUP = "bench-input", "bench-output", "bench-group"
 ADMIN_TIMEOUT_S = 30
 
@@ -49,7 +50,7 @@ class Cluster:
     def start(self):
         self.kafka.start()
         admin = AdminClient({"bootstrap.servers": self.servers})
-        config = {"min.insync.replicas": "2"}
+        config = {"min.insync.replicas": str(MIN_INSYNC)}
         topics = [NewTopic(name, PARTITIONS, 3, config=config) for name in (INPUT, OUTPUT)]
         for future in admin.create_topics(topics).values():
             future.result(ADMIN_TIMEOUT_S)

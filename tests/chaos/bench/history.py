@@ -5,7 +5,7 @@ a damaged one. Every event has `at` (monotonic, for durations) and `wall` (for p
 
 | kind | fields |
 |---|---|
-| run | seed, command, nemeses, bounds, transaction_timeout_ms, product |
+| run | seed, command, nemeses: {name: text}, bounds, setting: {name: text}, product |
 | input | rows: [partition, offset, key, value], what the generator's topic holds |
 | fault | phase (start, end, skipped), id, name, target, detail |
 | frame | node, api, action: one request that the proxy interfered with |

@@ -9,7 +9,8 @@ import random
 import time
 from contextlib import suppress
 
-from tests.chaos.bench.faults import FAULTS, NotNow
+from tests.chaos.bench.faults import FAULTS
+from tests.chaos.bench.workload import NotNow
 
 PRESS_ON = 0.2
 CALM_S = (0.2, 3.0)

@@ -1,5 +1,6 @@
 """What a run showed, as Markdown and as one HTML file that needs nothing else."""
 
+import base64
 import html
 import statistics
 from collections import Counter
@@ -7,6 +8,12 @@ from collections import Counter
 from tests.chaos.bench.picture import draw
 
 ROWS_SHOWN = 20
+PICTURE = "report.png"
+WHAT_A_RECOVERY_IS = (
+    "From the moment when a fault is over to the end of the first micro-batch that completes after"
+    " it. Faults of which the next came before that are one recovery. Most of a long one is the"
+    " start of a driver."
+)
 STYLE = """body{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}
 pre{background:#f6f6f6;padding:.6em;overflow-x:auto}img{max-width:100%}
@@ -45,38 +52,53 @@ def figures(verdict, events):
 
 
 def write(verdict, events, folder):
-    """`report.md` and `report.html` in a folder; returns the path of the second."""
+    """`report.md` with `report.png`, and `report.html`, in a folder; returns the path of the last.
+
+    The HTML file has the picture inside of it.
+    """
     blocks = list(_blocks(verdict, events))
     folder.mkdir(parents=True, exist_ok=True)
+    picture = draw(verdict.run, events)
+    (folder / PICTURE).write_bytes(picture)
     (folder / "report.md").write_text("\n\n".join(map(_markdown, blocks)) + "\n", encoding="utf-8")
-    picture = (
-        f'<img alt="the run over time" src="data:image/png;base64,{draw(verdict.run, events)}">'
-    )
-    parts = [_html(block) for block in blocks]
     page = f"<!doctype html><meta charset=utf-8><title>chaos bench</title><style>{STYLE}</style>"
+    body = "\n".join(_html(block, picture) for block in blocks)
     target = folder / "report.html"
-    target.write_text("\n".join([page, *parts[:3], picture, *parts[3:]]), encoding="utf-8")
+    target.write_text(f"{page}\n{body}\n", encoding="utf-8")
     return target
 
 
 def _blocks(verdict, events):
     run = verdict.run
     about = next((event for event in events if event["kind"] == "run"), {})
-    yield "h1", "Chaos bench"
+    yield "h1", "A run of the chaos bench"
     found = Counter(anomaly.kind for anomaly in verdict.anomalies)
     good = "No anomaly found." if not found else f"ANOMALIES: {dict(found)}"
     yield "p", f"{good} Seed {about.get('seed')}, {about.get('wall_text')}."
     yield "table", ["figure", "value"], list(figures(verdict, events).items())
-    yield "h2", "Anomalies"
-    if not verdict.anomalies:
-        yield "p", "None."
+    yield "picture", "the run over time"
+    yield "h2", "What ran"
+    yield "table", ["part", "what"], list(about.get("setting", {}).items())
+    yield "h2", "What was looked for"
+    yield "table", ["check", "an anomaly is", "found"], verdict.checks
     for anomaly in verdict.anomalies:
         shown = "\n".join(str(row) for row in anomaly.rows[:ROWS_SHOWN])
         more = len(anomaly.rows) - ROWS_SHOWN
         yield "p", f"{anomaly.kind}: {anomaly.text}"
         yield "pre", shown + (f"\n... and {more} more" if more > 0 else "")
-    yield "h2", "Faults by kind"
-    yield "table", ["fault", "given", "recovery, median s", "max s"], _by_kind(run)
+    yield from _fault_blocks(run, events, about.get("nemeses", {}))
+    yield "h2", "Drivers that ended"
+    yield "table", ["drivers", "how", "what they said"], _drivers(run)
+    yield "h2", "Again"
+    yield "p", "The same choice of faults; the moments depend on the machine:"
+    yield "pre", about.get("command", "")
+    yield "p", "To judge the history of this run once more:"
+    yield "pre", f".venv/bin/python -m tests.chaos.bench --judge {about.get('path')}"
+
+
+def _fault_blocks(run, events, texts):
+    yield "h2", "Faults"
+    yield "table", ["fault", "what", "given", "recovery, median s", "max s"], _by_kind(run, texts)
     skipped = {e["name"]: e["detail"] for e in events if e.get("phase") == "skipped"}
     given = {fault.name for fault in run.faults}
     never = {name: why for name, why in skipped.items() if name not in given}
@@ -84,6 +106,7 @@ def _blocks(verdict, events):
         yield "h2", "Faults that were not given"
         yield "table", ["fault", "why"], list(never.items())
     yield "h2", "Recoveries"
+    yield "p", WHAT_A_RECOVERY_IS
     start = events[0]["at"]
     yield (
         *("table", ["at, s", "faults", "to whom", "took, s", "batch"]),
@@ -95,14 +118,9 @@ def _blocks(verdict, events):
             for r in run.recoveries
         ],
     )
-    yield "h2", "Drivers that ended"
-    yield "table", ["driver", "how", "what it said"], _drivers(run)
-    yield "h2", "Again"
-    yield "p", "The same choice of faults; the moments depend on the machine. Judge a stored run:"
-    yield "pre", f"{about.get('command')}\npython -m tests.chaos.bench --judge {about.get('path')}"
 
 
-def _by_kind(run):
+def _by_kind(run, texts):
     times = {}
     for recovery in run.recoveries:
         if len(recovery.faults) == 1 and recovery.seconds is not None:
@@ -111,7 +129,7 @@ def _by_kind(run):
     for name, count in sorted(Counter(fault.name for fault in run.faults).items()):
         own = times.get(name, [])
         row = [f"{statistics.median(own):.1f}", f"{max(own):.1f}"] if own else ["", ""]
-        rows.append([name, count, *row])
+        rows.append([name, texts.get(name, ""), count, *row])
     return rows
 
 
@@ -141,6 +159,8 @@ def _markdown(block):
         return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
     if kind == "pre":
         return f"```\n{rest[0]}\n```"
+    if kind == "picture":
+        return f"![{rest[0]}]({PICTURE})"
     return {"h1": "# ", "h2": "## ", "p": ""}[kind] + rest[0]
 
 
@@ -148,8 +168,11 @@ def _cell(value):
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
-def _html(block):
+def _html(block, picture):
     kind, *rest = block
+    if kind == "picture":
+        data = base64.b64encode(picture).decode()
+        return f'<img alt="{html.escape(rest[0])}" src="data:image/png;base64,{data}">'
     if kind != "table":
         return f"<{kind}>{html.escape(rest[0])}</{kind}>"
     head, rows = rest

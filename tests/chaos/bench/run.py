@@ -1,11 +1,20 @@
-"""A history, sorted into what the checks ask for. Pure."""
+"""What the checks of the judge work on: a history, sorted into what they ask for. Pure."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.chaos.bench.timing import faults_of, recoveries_of
 
 DEFAULT_BOUNDS = {"recovery_s": 120.0, "stable_s": 120.0, "group_s": 10.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One thing that must not happen, and the rows that show it."""
+
+    kind: str
+    text: str
+    rows: list = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,13 @@ def clean():
         [batch, f"t-{p}", 100 + p, batch, "PrepareCommit"] for batch in (0, 1) for p in (0, 1)
     ]
     return [
-        {"kind": "run", "at": 0.0, "bounds": {"recovery_s": 30.0, "stable_s": 10.0}},
+        {
+            "kind": "run",
+            "at": 0.0,
+            "bounds": {"recovery_s": 30.0, "stable_s": 10.0},
+            "nemeses": {"driver-kill": "SIGKILL to the driver."},
+            "setting": {"machine": "some"},
+        },
         {"kind": "input", "at": 1.0, "rows": inputs},
         driver(1, "start", 5.0),
         batch(0, 10.0, 12.0, 2),

@@ -6,9 +6,11 @@ import time
 import pytest
 
 from tests.chaos.bench import nemesis
-from tests.chaos.bench.faults import FAULTS, NotNow, clock_jump
+from tests.chaos.bench.cluster_faults import clock_jump
+from tests.chaos.bench.faults import FAULTS
 from tests.chaos.bench.history import History, load
 from tests.chaos.bench.nemesis import Nemesis, schedule
+from tests.chaos.bench.workload import NotNow
 
 
 class World:

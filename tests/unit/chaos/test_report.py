@@ -1,8 +1,8 @@
 """The report says what the judge said, and stands alone."""
 
-from tests.chaos.bench.bench import command
-from tests.chaos.bench.checker import judge
+from tests.chaos.bench.checker import CHECKS, judge
 from tests.chaos.bench.report import figures, write
+from tests.chaos.bench.setting import command
 from tests.unit.chaos.builders import clean, rows_of
 
 
@@ -12,7 +12,12 @@ def test_clean_run(tmp_path):
     target = write(verdict, events, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "No anomaly found." in text
-    assert "| driver-kill | 1 | 9.0 | 9.0 |" in text
+    assert "| driver-kill | SIGKILL to the driver. | 1 | 9.0 | 9.0 |" in text
+    assert "| machine | some |" in text
+    for check in CHECKS:
+        assert f"| {check.__doc__} | 0 |" in text
+    assert "![the run over time](report.png)" in text
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     page = target.read_text()
     assert "data:image/png;base64," in page
     assert 'src="http' not in page
@@ -29,11 +34,12 @@ def test_anomalies_are_shown_with_their_rows(tmp_path):
         text = path.read_text()
         assert "ANOMALIES" in text
         assert "b:3" in text
+    assert "| A row of the input that is not visible at the end. | 1 |" in text
 
 
 def test_command_of_a_report_repeats_the_run():
     """What was left to the seed is left out, what was given is not."""
     given = {"--nemeses": None, "--transaction-timeout-ms": 5000}
     assert command(7, 30, given) == (
-        "python -m tests.chaos.bench --seed 7 --minutes 30 --transaction-timeout-ms 5000"
+        ".venv/bin/python -m tests.chaos.bench --seed 7 --minutes 30 --transaction-timeout-ms 5000"
     )

@@ -1,0 +1,149 @@
+"""Faults of what the query stands on: brokers, network, the log's disk, the clock."""
+
+import time
+
+from kafka import KafkaAdminClient, TopicPartition
+
+from tests.chaos.bench.cluster import INPUT, NODES, OUTPUT
+from tests.chaos.bench.proxy import ACTIONS, CUT_AFTER, CUT_BEFORE, DELAY, REORDER, REPEAT, Rule
+from tests.chaos.bench.workload import NotNow
+
+FRAMES = ("EndTxn", "Produce", "InitProducerId", "TxnOffsetCommit", "AddPartitionsToTxn")
+
+
+# --- brokers ---
+
+
+def _broker_kill(world, rng, node):
+    yield f"broker {node}", rng.uniform(1, 6)
+    world.cluster.kafka.kill(node)
+    yield
+    world.cluster.kafka.start_node(node)
+
+
+def _broker_pause(world, rng, node):
+    yield f"broker {node}", rng.uniform(2, 10)
+    world.cluster.kafka.pause(node)
+    yield
+    world.cluster.kafka.resume(node)
+
+
+def broker_kill(world, rng):
+    """SIGKILL to a broker, which is started again after 1 to 6 s."""
+    yield from _broker_kill(world, rng, rng.choice(NODES))
+
+
+def broker_pause(world, rng):
+    """SIGSTOP to a broker for 2 to 10 s, then SIGCONT."""
+    yield from _broker_pause(world, rng, rng.choice(NODES))
+
+
+def coordinator_kill(world, rng):
+    """The same for the broker that coordinates the query's transactions: killed."""
+    yield from _broker_kill(world, rng, world.coordinator())
+
+
+def coordinator_pause(world, rng):
+    """The same for the broker that coordinates the query's transactions: frozen."""
+    yield from _broker_pause(world, rng, world.coordinator())
+
+
+def leader_move(world, rng):
+    """Other leaders for the topics and for the coordinators' own topics."""
+    turn = rng.choice((1, 2))
+    yield f"all partitions, by {turn}", 0.0
+    admin = KafkaAdminClient(bootstrap_servers=world.cluster.servers)
+    try:
+        topics = [INPUT, OUTPUT, "__transaction_state", "__consumer_offsets"]
+        moved = {
+            TopicPartition(topic["name"], part["partition_index"]): [
+                (node + turn - 1) % len(NODES) + 1 for node in part["replica_nodes"]
+            ]
+            for topic in admin.describe_topics(topics)
+            for part in topic["partitions"]
+        }
+        admin.alter_partition_reassignments(moved)
+        time.sleep(1.0)
+        admin.elect_leaders(0, raise_errors=False)
+    finally:
+        admin.close()
+    yield
+
+
+# --- network, disk, clock ---
+
+
+_FRAME_FAULTS = {
+    DELAY: "Requests of a kind arrive up to 6 s late.",
+    CUT_BEFORE: "The connection breaks before the broker gets a request of a kind.",
+    CUT_AFTER: "The broker gets a request of a kind, and the connection breaks before its answer.",
+    REPEAT: "Requests of a kind arrive a second time, up to 6 s later, on another connection.",
+    REORDER: "Requests of a kind are overtaken by the next of their kind, or 3 s late.",
+}
+
+
+def _frames(action):
+    def give(world, rng):
+        api = rng.choice(FRAMES)
+        count, seconds = rng.randint(1, 6), rng.uniform(0.2, 6)
+        yield f"{count} {api} per broker, {seconds:.1f} s", rng.uniform(3, 8)
+        for proxy in world.cluster.proxies.by_node.values():
+            proxy.add_rule(Rule(api, action, seconds, count))
+        yield
+        for proxy in world.cluster.proxies.by_node.values():
+            proxy.clear_rules()
+
+    give.__doc__ = _FRAME_FAULTS[action]
+    return give
+
+
+def net_stall(world, rng):
+    """The query and one broker cannot hear each other for 2 to 10 s; the brokers can."""
+    node = rng.choice(NODES)
+    yield f"broker {node}", rng.uniform(2, 10)
+    world.cluster.proxies.stall(node)
+    yield
+    world.cluster.proxies.flow(node)
+
+
+def log_failure(world, rng):
+    """No room, or no right to write, under the transaction log for 2 to 8 s."""
+    if world.disk.how is None:
+        raise NotNow("running as root where nothing may be mounted: writes cannot be made to fail")
+    if not world.disk.log.exists():
+        raise NotNow("there is no log yet")
+    yield world.disk.how, rng.uniform(2, 8)
+    world.disk.fail()
+    yield
+    world.disk.mend()
+
+
+def _clock(world):
+    if not world.clock.works:
+        raise NotNow("libfaketime does not work here, and the clock of the machine is not ours")
+    return world.clock
+
+
+def clock_jump(world, rng):
+    """The wall clock of running workers jumps by 5 to 30 s, ahead or back, for 3 to 10 s."""
+    # Not by more: librdkafka waits for as long as it goes back.
+    clock, seconds = _clock(world), rng.choice((-1, 1)) * rng.uniform(5, 30)
+    yield f"{seconds:+.1f} s", rng.uniform(3, 10)
+    clock.set(seconds)
+    yield
+    clock.set(0)
+
+
+def clock_skew(world, rng):
+    """A driver that starts with a wrong clock, up to 2 h behind or half an hour ahead."""
+    clock, seconds = _clock(world), rng.choice((-7_200, -600, 600, 1_800))
+    driver = world.supervisor.driver
+    yield f"driver {driver.number + 1}, {seconds:+} s", rng.uniform(50, 70)
+    driver.kill()
+    clock.set(seconds)
+    yield
+    world.supervisor.driver.kill()
+    clock.set(0)
+
+
+FRAME_FAULTS = {f"net-{action}": _frames(action) for action in ACTIONS}

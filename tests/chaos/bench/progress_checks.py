@@ -1,0 +1,108 @@
+"""Checks of the judge on how the run went: the group, readers that wait, recoveries. Pure."""
+
+import re
+
+from tests.chaos.bench.run import Anomaly
+from tests.chaos.bench.timing import longest_standstill
+
+OPEN = "open"
+# The times of batches come from files, those of samples from this process.
+CLOCK_S = 0.05
+# The input of the bench can always be read again, the same: none of these may end a driver.
+NEVER = re.compile(
+    r"\b(OptionError|OperatorError|NonDeterministicReplayError|DataLossError|GroupInUseError"
+    r"|OutcomeUnknownError|ForeignTableError|LogVersionError|CorruptLogError)\b"
+)
+
+
+def group_against_rows(run):
+    """At the end, a consumer group that does not stand exactly where the visible rows end."""
+    if not run.groups:
+        return
+    group = run.groups[-1][2]
+    seen = {row[3] for row in run.final}
+    ahead = [
+        [p, o, k, v] for v, (p, o, k) in run.inputs.items() if o < group.get(p, 0) and v not in seen
+    ]
+    behind = [
+        [p, o, k, v] for v, (p, o, k) in run.inputs.items() if o >= group.get(p, 0) and v in seen
+    ]
+    if ahead:
+        yield Anomaly("group offset", f"it is ahead of {len(ahead)} rows not visible", ahead)
+    if behind:
+        yield Anomaly("group offset", f"it is behind {len(behind)} visible rows", behind)
+
+
+def group_over_time(run):
+    """On the way, a group that goes back, or is behind what is complete or ahead of what began."""
+    rows, highest = [], {}
+    patience = run.bounds["group_s"]
+    for asked, answered, group in run.groups:
+        # A coordinator that was frozen answers once from the past; a real step back stays.
+        calm = all(f.start > answered or f.end + patience < asked for f in run.faults)
+        done = [number for number, _, end in run.batches if end <= asked - patience]
+        begun = [number for number, start in run.starts.items() if start <= answered + CLOCK_S]
+        least = run.ends[max(done)] if done and calm else {}
+        most = run.ends[max(begun)] if begun else {}
+        for partition, offset in group.items():
+            if calm and offset < highest.get(partition, 0):
+                rows.append([asked, partition, offset, "fell from", highest[partition]])
+            if offset < least.get(partition, 0):
+                rows.append([asked, partition, offset, "behind the complete", least[partition]])
+            if offset > most.get(partition, 0):
+                rows.append([asked, partition, offset, "ahead of the begun", most.get(partition)])
+            highest[partition] = max(offset, highest.get(partition, 0))
+    if rows:
+        yield Anomaly("group offset", f"{len(rows)} samples are out of step", rows)
+
+
+def hanging(run):
+    """A transaction that is open when no driver runs any more."""
+    if run.open:
+        yield Anomaly("hanging transaction", "the coordinators still list some", run.open)
+    rows = [row for row in run.transactions or [] if row[5] == OPEN]
+    if rows:
+        yield Anomaly("hanging transaction", "data on disk without a marker", rows)
+    rows = [
+        [partition, samples[-1][1], samples[-1][2]]
+        for partition, samples in sorted(run.stable.items())
+        if samples[-1][1] != samples[-1][2]
+    ]
+    if rows:
+        yield Anomaly("hanging transaction", "the last stable offset is below the end", rows)
+
+
+def held_back(run):
+    """On the way, a last stable offset that holds readers back for longer than its bound."""
+    bound = run.bounds["stable_s"]
+    for partition, samples in sorted(run.stable.items()):
+        seconds, at, offset = longest_standstill(samples, run.faults)
+        if seconds > bound:
+            yield Anomaly(
+                "stuck last stable offset",
+                f"partition {partition} stood at {offset} for {seconds:.1f} s, bound {bound} s",
+                [[partition, offset, at]],
+            )
+
+
+def slow_recovery(run):
+    """After a fault was over, no micro-batch that completed within the bound of a recovery."""
+    bound = run.bounds["recovery_s"]
+    rows = [
+        [recovery.name, recovery.start, recovery.seconds]
+        for recovery in run.recoveries
+        if recovery.seconds is None or recovery.seconds > bound
+    ]
+    if rows:
+        yield Anomaly("slow recovery", f"{len(rows)} took longer than {bound} s", rows)
+
+
+def needs_an_operator(run):
+    """A driver that gave up for good, though the input can be read again as it was."""
+    rows = [
+        [driver["number"], driver["text"][:600]]
+        for driver in run.drivers
+        if driver["phase"] == "end" and NEVER.search(driver.get("text") or "")
+    ]
+    if rows:
+        yield Anomaly("needs an operator", f"{len(rows)} drivers ended for good", rows)
