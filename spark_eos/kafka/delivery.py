@@ -60,7 +60,20 @@ class DeliveryReports:
             raise self.failure
 
     def partitions(self) -> tuple[PartitionOffsets, ...]:
-        """What the transaction wrote, by topic partition."""
+        """What the transaction wrote, by topic partition.
+
+        librdkafka counts a record as delivered also where the broker has it already and does not
+        say at which offset. Recovery could not look at such a place.
+        """
+        written = self._partitions()
+        if any(p.first_offset < 0 or p.last_offset < 0 for p in written):
+            raise DeliveryError(
+                f"the broker has taken records of {self._transactional_id} and does not say at"
+                " which offsets. The task is to be tried again"
+            )
+        return written
+
+    def _partitions(self) -> tuple[PartitionOffsets, ...]:
         return tuple(
             sorted(
                 PartitionOffsets(
