@@ -10,9 +10,10 @@ transactions, and delta-rs refuses a commit when one that came in between has th
 may also move past T on its own, when an append of this object is confirmed: then T itself is
 compared before the next commit.
 
-Why an append that returned is in the log. Old commit files are removed (retention.py), so a driver
-that was frozen between looking for the newest version and writing the next one could write a
-version that nobody reads any more. So every append looks again, at the newest snapshot, for itself.
+Why an append that returned is in the log, and stays there. It is on the disk by then (durable.py).
+And old commit files are removed (retention.py), so a driver that was frozen between looking for the
+newest version and writing the next one could write a version that nobody reads any more: every
+append looks again, at the newest snapshot, for itself.
 """
 
 import logging
@@ -155,6 +156,16 @@ class TransactionLog:
             f" {self.location}: {cause}. Nothing was decided: start the query again"
         ) from cause
 
+    def sync(self) -> None:
+        """Return when no power cut can take away what is in the log. See durable.py."""
+        try:
+            self._store.sync_all()
+        except OSError as error:
+            raise RetriableError(
+                f"the transaction log at {self.location} could not be synced to its disk: {error}."
+                " Nothing was done on what it says. Start the query again"
+            ) from error
+
     def maintain(self) -> None:
         """Keep the cost flat. Called after each batch; does something every few commits."""
         tasks = self._schedule.due(self._table.version())
@@ -186,6 +197,7 @@ class TransactionLog:
             post_commithook_properties=NO_HOOKS,
         )
         written = replace(wanted, at_version=self._table.version())
+        self._store.sync([self._table.version()])
         self._table.update_incremental()
         if not written.is_current(self._table):
             return False
@@ -197,6 +209,7 @@ class TransactionLog:
         try:
             self._table = DeltaTable(table_uri(self.location), storage_options=self._options)
             if holds_rows(self._table, self._store, records):
+                self._store.sync_all()
                 # If the query went on since, the next append finds out by itself.
                 self._tails[wanted.query_id] = replace(wanted, at_version=-1)
                 return True

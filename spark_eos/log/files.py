@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from deltalake import DeltaTable
 from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
 
+from spark_eos.log import durable
 from spark_eos.log.record import EPOCH, SCHEMA, from_table, to_rows
 from spark_eos.protocol.transaction import TransactionRecord
 
@@ -107,7 +109,23 @@ class FileStore:
 
     def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
         self._handler = DeltaFileSystemHandler(uri, dict(storage_options))
+        self._folder = Path(uri)
         self.is_local = "://" not in uri
+
+    def sync(self, versions: Iterable[int]) -> None:
+        """Return when no power cut can take these commits away."""
+        if self.is_local:
+            durable.sync_commits(self._folder, versions)
+
+    def sync_all(self) -> None:
+        """The same for all that other processes have written."""
+        if self.is_local:
+            durable.sync_all_commits(self._folder)
+
+    def sync_checkpoint(self, version: int) -> None:
+        """The same for a checkpoint."""
+        if self.is_local:
+            durable.sync_checkpoint(self._folder, version)
 
     def list_names(self, folder: str = "") -> list[str]:
         """Names directly in `folder`, files and folders, without the path before them."""

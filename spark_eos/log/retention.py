@@ -95,6 +95,7 @@ def run_maintenance(
         table = DeltaTable(uri, storage_options=dict(options))
         store = FileStore(uri, options)
         for task in tasks:
+            before = table.version()
             match task:
                 case Task.EXPIRE:
                     expire(table, store, retention, datetime.now(UTC))
@@ -102,8 +103,11 @@ def run_maintenance(
                 case Task.COMPACT if not _recently_checkpointed(table, store):
                     compact(table, store)
                     table.create_checkpoint()
+                    store.sync_checkpoint(table.version())
                 case Task.CLEAN_LOG:
                     clean_log(table, store)
+            table.update_incremental()
+            store.sync(range(before + 1, table.version() + 1))
     except SparkEosError:
         raise
     except Exception as error:

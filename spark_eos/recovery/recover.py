@@ -42,6 +42,8 @@ def recover(
         raise OutcomeUnknownError(
             f"the log's last batch of query {query_id} is {last_batch_id}, and its rows are gone"
         )
+    if batch.pending:
+        log.sync()
     found = survey(
         batch.pending,
         config=config,

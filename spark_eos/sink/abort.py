@@ -122,6 +122,8 @@ def complete_if_decided(
     batch = log.last_batch(query_id)
     pending = batch.pending if batch is not None else ()
     decided = [record for record in pending if record.state is TransactionState.PREPARE_COMMIT]
+    if decided:
+        log.sync()
     complete(decided, config=config, coordinator=coordinator, deadline=deadline)
     return bool(decided)
 

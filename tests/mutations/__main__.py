@@ -25,6 +25,9 @@ def main(words):
     with tempfile.TemporaryDirectory(prefix="spark-eos-mutations-") as name:
         folder = Path(name)
         copy_project(folder)
+        for tests in sorted({mutant.tests for mutant in chosen}):
+            red = first_failure(folder, tests)
+            assert red is None, f"red before anything was taken away: {red}"
         noticed = [is_noticed(mutant, folder) for mutant in chosen]
     print(f"{sum(noticed)} of {len(noticed)} noticed")
     return int(not noticed or not all(noticed))

@@ -101,6 +101,16 @@ MUTANTS = (
         "            self._table = DeltaTable("
         "table_uri(self.location), storage_options=self._options)\n",
     ),
+    mutant(
+        "a decision is not synced to the log's disk",
+        "log/delta.py",
+        "        self._store.sync([self._table.version()])\n",
+    ),
+    mutant(
+        "a decision that reported a failure is not synced",
+        "log/delta.py",
+        "                self._store.sync_all()\n",
+    ),
     # Complete
     mutant(
         "an aborted transaction is taken for complete",
@@ -146,7 +156,23 @@ MUTANTS = (
         "if last_batch_id is not None and last_batch_id > batch_id:",
         "if False:",
     ),
+    mutant(
+        "abort() completes a decision that may not be on the disk",
+        "sink/abort.py",
+        "    if decided:\n        log.sync()\n",
+    ),
     # Recovery
+    mutant(
+        "recovery completes a decision that may not be on the disk",
+        "recovery/recover.py",
+        "    if batch.pending:\n        log.sync()\n",
+    ),
+    mutant(
+        "a log that does not know the query is believed",
+        "recovery/lost_log.py",
+        "    if tail.last_batch_id is not None:\n",
+        "    if True:\n",
+    ),
     mutant(
         "no recovery",
         "recovery/recover.py",

@@ -147,6 +147,7 @@ def fingerprint(world):
             ),
             repr(sorted(broker.groups.items())),
             tuple(sorted(world.files)),
+            world.storage.synced,
             tuple(
                 (r.identity, r.state, r.batch_id, r.partitions)
                 for commit in world.storage.commits

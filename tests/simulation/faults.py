@@ -11,6 +11,7 @@ class Way(Enum):
     CRASHED = "was never sent: the driver died"
     LOST = "happened, and the driver died before the answer"
     UNKNOWN = "happened, and the answer was a time-out"
+    POWER_CUT = "happened, and the power failed: what was not on the log's disk is gone"
     OUTAGE = "and all that followed were refused"
     KILLED = "happened, and its Python worker was killed"
     ALL_TIMED_OUT = "came after all open transactions had timed out"
@@ -82,7 +83,9 @@ class Schedule:
         if self._outage or way is Way.REFUSED:
             return refuse()
         answer = effect()
-        self.crashed = way is Way.LOST
+        self.crashed = way in (Way.LOST, Way.POWER_CUT)
+        if way is Way.POWER_CUT:
+            process.world.storage.cut_power()
         process.killed = way is Way.KILLED
         self._raise_if_gone(process)
         return refuse() if way is Way.UNKNOWN else answer

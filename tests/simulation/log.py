@@ -21,9 +21,14 @@ class Storage:
     """What lies in the table's folder: its commits, oldest first. The first one creates it."""
 
     commits: list["Commit"] = field(default_factory=list)
+    synced: int = 1  # so many of them are on the disk; the rest is in its cache
+
+    def cut_power(self):
+        """What was not synced is gone."""
+        del self.commits[self.synced :]
 
     def __deepcopy__(self, memo):
-        return Storage(list(self.commits))  # a commit never changes
+        return Storage(list(self.commits), self.synced)  # a commit never changes
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,17 @@ class Store:
 
     def __init__(self, uri, storage_options):
         self._storage = current().world.storage
+
+    def sync(self, versions):
+        """The product's writer syncs its own commit; those before it were synced by theirs."""
+
+        def effect():
+            self._storage.synced = max(self._storage.synced, *(v + 1 for v in versions))
+
+        port("Delta sync", effect, _unreachable)
+
+    def sync_all(self):
+        self.sync([len(self._storage.commits) - 1])
 
     def read(self, files):
         def effect():

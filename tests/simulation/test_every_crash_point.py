@@ -14,7 +14,7 @@ from tests.simulation.faults import TIME_OUTS, Fault, Way
 pytestmark = pytest.mark.usefixtures("simulated")
 
 ALL_BATCHES = 9
-CRASHES = (Way.CRASHED, Way.LOST)
+CRASHES = (Way.CRASHED, Way.LOST, Way.POWER_CUT)
 
 WORKLOADS = {
     "rows and group": workload((2, 1), (0, 1), (1, 0, 1), group=GROUP),
@@ -91,8 +91,8 @@ def test_requests_are_the_same_each_time():
 
 def test_failure_names_the_request():
     world = World(SMALL)
-    driver = Driver(world, Fault(5, Way.REFUSED))
+    driver = Driver(world, Fault(2, Way.REFUSED))
     run(driver)
     assert str(driver.schedule.fired[0]) == (
-        "request 5 (ListTransactions, by the planner) was refused, nothing happened"
+        "request 2 (DescribeConfigs, by the planner) was refused, nothing happened"
     )
