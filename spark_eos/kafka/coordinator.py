@@ -25,6 +25,7 @@ OPEN_STATES: Final = (
     TransactionState.PREPARE_ABORT,
     TransactionState.PREPARE_EPOCH_FENCE,
 )
+COMMITTED_STATES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 _ACL: Final = {Api.DESCRIBE_TRANSACTIONS: "DESCRIBE", Api.INIT_PRODUCER_ID: "WRITE"}
 
@@ -40,7 +41,7 @@ class EndAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionListing:
-    """A transaction that is not over, as its coordinator lists it."""
+    """A transaction as its coordinator lists it."""
 
     transactional_id: str
     producer_id: int
@@ -121,7 +122,20 @@ class CoordinatorClient:
 
     def list_open(self, deadline: Deadline) -> list[TransactionListing]:
         """Every transaction of the cluster that is not over and that this user may see."""
-        names = [state.wire_name for state in OPEN_STATES]
+        return self._list(OPEN_STATES, deadline)
+
+    def list_committed(self, deadline: Deadline) -> list[TransactionListing]:
+        """Every transactional id whose last transaction was committed, as far as they are known."""
+        return self._list(COMMITTED_STATES, deadline)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._followed.close()
+
+    def _list(
+        self, states: Sequence[TransactionState], deadline: Deadline
+    ) -> list[TransactionListing]:
+        names = [state.wire_name for state in states]
         answers = self._followed.ask_every_broker(
             lambda: messages.list_transactions(names), deadline
         )
@@ -137,10 +151,6 @@ class CoordinatorClient:
             for answer in answers
             for part in answer.part.transaction_states
         ]
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._followed.close()
 
     def _check(self, api: Api, answers: Mapping[str, Answer]) -> None:
         """Raise for the first id that was not answered with success."""

@@ -13,6 +13,7 @@ from spark_eos.options import SinkOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.checkpoint import Checkpoint
+from spark_eos.recovery.lost_log import check_log_is_the_querys
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
 from spark_eos.sink.cluster import check_cluster
@@ -43,6 +44,7 @@ def plan_batch(options: SinkOptions) -> QueryTail:
     )
     if key not in _planned_after or _planned_after[key] == tail.last_batch_id:
         _check_same_query(options, log, tail)
+        check_log_is_the_querys(tail, log=log, coordinator=coordinator, deadline=deadline)
         abort_orphans(
             query_id,
             coordinator=coordinator,

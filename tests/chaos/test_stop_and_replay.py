@@ -1,11 +1,12 @@
 """A query that is stopped leaves nothing open; a batch that runs again adds nothing."""
 
 import json
+import shutil
 import uuid
 
 import pytest
 
-from tests.chaos.conftest import slow
+from tests.chaos.conftest import ROWS_PER_FILE, slow
 from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
 
 
@@ -54,6 +55,20 @@ def test_checkpoint_with_another_query_id_stops_the_query(scenario):
     with scenario.driver() as driver:
         driver.fail("holds another query")
     scenario.check()
+
+
+def test_query_whose_log_was_deleted_stops(scenario):
+    """It would know of no decision and run the last batch again; Kafka knows that it was one."""
+    scenario.add_files(2)
+    with scenario.driver("completed") as driver:
+        driver.wait_for("completed")
+        driver.kill()
+    shutil.rmtree(scenario.checkpoint / "transaction_state")
+    with scenario.driver() as driver:
+        driver.fail("its decision is in another log, or the log was deleted")
+    seen = committed_values(scenario.bootstrap_servers, scenario.topic)
+    assert_exactly_once(scenario.bootstrap_servers, scenario.topic, scenario.rows[: len(seen)])
+    assert len(seen) == ROWS_PER_FILE
 
 
 def test_edited_checkpoint_that_would_change_a_batch_stops_the_query(scenario):

@@ -149,10 +149,14 @@ class Broker:
         if self.transactions[transactional_id].state is not State.ONGOING:
             del self.transactions[transactional_id]
 
+    def in_state(self, state):
+        """ListTransactions, in the order in which they were opened."""
+        found = [t for t in self.transactions.values() if t.state is state]
+        return sorted(found, key=lambda t: t.start_time_ms)
+
     def ongoing(self):
-        """ListTransactions: the ids that are open, in the order in which they were opened."""
-        found = [t for t in self.transactions.values() if t.state is State.ONGOING]
-        return [t.transactional_id for t in sorted(found, key=lambda t: t.start_time_ms)]
+        """The ids that are open."""
+        return [t.transactional_id for t in self.in_state(State.ONGOING)]
 
     def last_stable_offset(self, place):
         return min(self._ongoing[place].values(), default=len(self.log[place]))

@@ -72,17 +72,23 @@ class CoordinatorClient:
         }
 
     def list_open(self, deadline):
+        return self._list(TransactionState.ONGOING)
+
+    def list_committed(self, deadline):
+        return self._list(TransactionState.COMPLETE_COMMIT)
+
+    def _list(self, state):
         def effect():
             return [
                 TransactionListing(
-                    transactional_id=name,
-                    producer_id=_broker().transactions[name].producer_id,
-                    state=TransactionState.ONGOING,
+                    transactional_id=found.transactional_id,
+                    producer_id=found.producer_id,
+                    state=state,
                 )
-                for name in _broker().ongoing()
+                for found in _broker().in_state(state)
             ]
 
-        return port("ListTransactions", effect, _no_answer)
+        return port(f"ListTransactions {state.wire_name}", effect, _no_answer)
 
 
 def _unknown():

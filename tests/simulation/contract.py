@@ -232,14 +232,21 @@ def open_transactions_are_listed(side):
     assert commit(side, ended) == ErrorCode.NONE
     side.producer("c")  # begun, and nothing written
 
-    def listed():
-        found = side.coordinator.list_open(soon())
-        names = {one.transactional_id for one in found if one.state is State.ONGOING}
-        return [short for short in ("a", "b", "c") if side.name(short) in names]
-
-    assert listed() == ["b"]
+    assert _listed(side, side.coordinator.list_open, State.ONGOING) == ["b"]
     assert abort(side, left) == ErrorCode.NONE
-    assert listed() == []
+    assert _listed(side, side.coordinator.list_open, State.ONGOING) == []
+
+
+def ids_whose_last_transaction_was_committed_are_listed(side):
+    for name, ended in (("a", commit), ("b", abort), ("c", None)):
+        prepared, _ = write(side, name, name)
+        if ended is not None:
+            assert ended(side, prepared) == ErrorCode.NONE
+    both = (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
+    assert _listed(side, side.coordinator.list_committed, *both) == ["a"]
+    side.coordinator.fence([side.name("c")], timeout_ms=60_000, deadline=soon())
+    side.producer("a")  # the next transaction of the id is another matter
+    assert _listed(side, side.coordinator.list_committed, *both) == []
 
 
 def last_epoch_is_committed_and_then_the_producer_id_changes(side):
@@ -312,6 +319,12 @@ def expired_id_was_never_there(side):
     assert (side.visible(), side.stable()) == (["1", "2"], True)
 
 
+def _listed(side, ask, *states):
+    """Which of three ids of the side a list of the coordinators has in one of these states."""
+    names = {one.transactional_id for one in ask(soon()) if one.state in states}
+    return [short for short in ("a", "b", "c") if side.name(short) in names]
+
+
 def _open_at(side, epoch):
     side.wear("a", epoch - 1)
     prepared, producer = write(side, "a", "last")
@@ -341,6 +354,7 @@ SCENARIOS = (
     zombie_cannot_write_behind_an_end,
     offsets_move_when_the_transaction_commits,
     open_transactions_are_listed,
+    ids_whose_last_transaction_was_committed_are_listed,
 )
 
 # These need an id that has been through all its epochs: half a minute each on a real broker.
