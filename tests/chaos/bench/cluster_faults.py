@@ -1,12 +1,22 @@
 """Faults of what the query stands on: brokers, network, the log's disk, the clock."""
 
+import signal
 import time
 
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.chaos.bench.cluster import INPUT, NODES, OUTPUT
-from tests.chaos.bench.proxy import ACTIONS, CUT_AFTER, CUT_BEFORE, DELAY, REORDER, REPEAT, Rule
-from tests.chaos.bench.workload import NotNow
+from tests.chaos.bench.proxy import (
+    ACTIONS,
+    CUT_AFTER,
+    CUT_BEFORE,
+    DELAY,
+    DROP,
+    REORDER,
+    REPEAT,
+    Rule,
+)
+from tests.chaos.bench.workload import REACH_S, NotNow
 
 FRAMES = ("EndTxn", "Produce", "InitProducerId", "TxnOffsetCommit", "AddPartitionsToTxn")
 
@@ -75,6 +85,7 @@ def leader_move(world, rng):
 
 _FRAME_FAULTS = {
     DELAY: "Requests of a kind arrive up to 6 s late.",
+    DROP: "Requests of a kind vanish: the connection stays, and no answer comes.",
     CUT_BEFORE: "The connection breaks before the broker gets a request of a kind.",
     CUT_AFTER: "The broker gets a request of a kind, and the connection breaks before its answer.",
     REPEAT: "Requests of a kind arrive a second time, up to 6 s later, on another connection.",
@@ -116,6 +127,20 @@ def log_failure(world, rng):
     world.disk.fail()
     yield
     world.disk.mend()
+
+
+def power_cut(world, rng):
+    """The driver's host loses its power around a decision: what the log's disk had not is gone."""
+    if world.disk.image is None:
+        raise NotNow("no image of a disk can be mounted here")
+    driver, step = world.supervisor.driver, rng.choice(("checked", "decided", "completed"))
+    world.hold_at(driver, step)
+    yield f"driver {driver.number} at '{step}'", 0.0
+    world.supervisor.hold_down(REACH_S)
+    driver.signal(signal.SIGKILL, workers=True)
+    world.disk.image.cut_power()
+    world.supervisor.hold_down(0)
+    yield
 
 
 def _clock(world):

@@ -29,6 +29,7 @@ FAULTS = {
     **cluster.FRAME_FAULTS,
     "net-stall": cluster.net_stall,
     "log-failure": cluster.log_failure,
+    "power-cut": cluster.power_cut,
     "clock-jump": cluster.clock_jump,
     "clock-skew": cluster.clock_skew,
 }

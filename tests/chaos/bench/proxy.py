@@ -1,9 +1,9 @@
 """A loopback proxy in front of a broker that can do to single requests what a network can.
 
 It reads the header of each request just far enough to know its kind, and passes on whole frames.
-On command it delays a request, cuts the connection before or after the broker got it (the second
-is the lost answer), repeats it later on a connection of its own (the delayed duplicate of
-KAFKA-17754), or holds it until another of its kind has overtaken it. Within one connection nothing
+On command it delays a request, drops it without a word, cuts the connection before or after the
+broker got it (the second is the lost answer), repeats it later on a connection of its own (the
+delayed duplicate of KAFKA-17754), or holds it until another of its kind has overtaken it. Within one connection nothing
 is reordered: TCP does not do that either. All connections can stand still, as behind a partition.
 
 It runs in a thread with an event loop of its own. Methods without `async` may be called from any.
@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 API = {0: "Produce", 22: "InitProducerId", 24: "AddPartitionsToTxn", 26: "EndTxn"}
 API |= {25: "AddOffsetsToTxn", 28: "TxnOffsetCommit"}
-DELAY, CUT_BEFORE, CUT_AFTER, REPEAT, REORDER = (
-    *("delay", "cut-before", "cut-after"),
+DELAY, DROP, CUT_BEFORE, CUT_AFTER, REPEAT, REORDER = (
+    *("delay", "drop", "cut-before", "cut-after"),
     *("repeat", "reorder"),
 )
-ACTIONS = (DELAY, CUT_BEFORE, CUT_AFTER, REPEAT, REORDER)
+ACTIONS = (DELAY, DROP, CUT_BEFORE, CUT_AFTER, REPEAT, REORDER)
 HOST = "127.0.0.1"
 # A frame that waits to be overtaken goes on after this long, or a quiet cluster would hold it.
 OVERTAKE_S = 3.0
@@ -112,6 +112,8 @@ class Proxy:
             if rule is not None:
                 self._on_hit(node=self.name, api=api, action=rule.action)
                 await self._disturb(rule, frame, correlation_id, link)
+                if rule.action == DROP:
+                    continue
             link.asked[correlation_id] = api
             link.server_writer.write(frame)
             await link.server_writer.drain()

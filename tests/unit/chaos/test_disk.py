@@ -1,4 +1,6 @@
-"""A disk that is said to be full must really refuse a write."""
+"""A disk that is said to be full must really refuse a write, and one without power forget."""
+
+import os
 
 import pytest
 
@@ -22,3 +24,16 @@ def test_write_fails_while_it_is_broken_and_works_again(disk):
         (commits / "0.json").write_text("x" * 5000)
     disk.mend()
     (commits / "0.json").write_text("x" * 5000)
+
+
+def test_power_cut_takes_what_was_not_synced(disk):
+    if disk.image is None:
+        pytest.skip("images cannot be mounted here")
+    kept, lost = disk.folder / "kept", disk.folder / "lost"
+    with kept.open("w") as file:
+        file.write("x")
+        file.flush()
+        os.fsync(file.fileno())
+    lost.write_text("x")
+    disk.image.cut_power()
+    assert (kept.exists(), lost.exists()) == (True, False)

@@ -8,7 +8,16 @@ from contextlib import suppress
 
 import pytest
 
-from tests.chaos.bench.proxy import CUT_AFTER, CUT_BEFORE, DELAY, REORDER, REPEAT, Proxies, Rule
+from tests.chaos.bench.proxy import (
+    CUT_AFTER,
+    CUT_BEFORE,
+    DELAY,
+    DROP,
+    REORDER,
+    REPEAT,
+    Proxies,
+    Rule,
+)
 
 END_TXN, METADATA = 26, 3
 
@@ -136,6 +145,14 @@ def test_delays_the_chosen_kind_once(proxies, connect, hits):
     assert client.ask(END_TXN, 3) == 3
     assert time.monotonic() - again < 1.5
     assert hits == [{"node": 1, "api": "EndTxn", "action": "delay"}]
+
+
+def test_drops_it_and_keeps_the_connection(proxies, connect, toy):
+    disturb(proxies, DROP)
+    client = connect()
+    client.send(END_TXN, 1)
+    assert client.ask(END_TXN, 2) == 2
+    assert toy.got == [2]
 
 
 def test_cuts_before_the_server_got_it(proxies, connect, toy):
