@@ -3,8 +3,9 @@
 It reads the header of each request just far enough to know its kind, and passes on whole frames.
 On command it delays a request, drops it without a word, cuts the connection before or after the
 broker got it (the second is the lost answer), repeats it later on a connection of its own (the
-delayed duplicate of KAFKA-17754), or holds it until another of its kind has overtaken it. Within one connection nothing
-is reordered: TCP does not do that either. All connections can stand still, as behind a partition.
+delayed duplicate of KAFKA-17754), or holds it until another of its kind has overtaken it. Within
+one connection nothing is reordered: TCP does not do that either. All connections can stand still,
+as behind a partition.
 
 It runs in a thread with an event loop of its own. Methods without `async` may be called from any.
 """
