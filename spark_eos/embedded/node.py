@@ -49,7 +49,8 @@ class Node:
     def prepare(self) -> None:
         """Write the configuration, and format the data folder where that was not done before."""
         data = self.folder / "data"
-        data.mkdir(parents=True, exist_ok=True)
+        for folder in (data, self._temporary):
+            folder.mkdir(parents=True, exist_ok=True)
         settings = server_properties(self.address, self.layout.nodes, data, self.own_properties)
         self._settings.write_text(properties_text(settings), encoding="utf-8")
         self._logging.write_text(LOG4J2.format(log=self.folder / "server.log"), encoding="utf-8")
@@ -95,7 +96,13 @@ class Node:
     def _logging(self) -> Path:
         return self.folder / "log4j2.xml"
 
+    @property
+    def _temporary(self) -> Path:
+        return self.folder / "tmp"
+
     def _java(self, *flags: str) -> list[str]:
+        # A node that is killed cannot remove what it has unpacked.
+        flags = (f"-Djava.io.tmpdir={self._temporary}", *flags)
         classpath = ":".join(str(jar) for jar in sorted(self.jars.glob("*.jar")))
         return [java_command(), *archive_flags(self.jars), *flags, "-cp", classpath]
 

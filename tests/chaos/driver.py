@@ -13,7 +13,7 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from tests.chaos.process import children, descendants, kill
+from tests.chaos.process import children, descendants, kill, temporary_files_in
 
 QUERY = Path(__file__).with_name("query.py")
 
@@ -37,7 +37,8 @@ class Driver:
             stdout=output,
             stderr=output,
             env=os.environ
-            | {"PYSPARK_PYTHON": sys.executable, "SPARK_EOS_FAILPOINTS": str(self.failpoints)},
+            | {"PYSPARK_PYTHON": sys.executable, "SPARK_EOS_FAILPOINTS": str(self.failpoints)}
+            | temporary_files_in(self.failpoints.parent),
             start_new_session=True,
         )
 

@@ -36,6 +36,11 @@ def descendants(pid):
     return found
 
 
+def temporary_files_in(folder):
+    """For the environment of a JVM: one that is killed leaves what it has unpacked."""
+    return {"JDK_JAVA_OPTIONS": f"-Djava.io.tmpdir={folder}"}
+
+
 def kill(processes):
     """SIGKILL to those that are still the ones that were seen."""
     for pid, started in processes:

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from spark_eos.embedded.jars import delta_jars
 from tests.chaos.oracle import committed_messages
-from tests.chaos.process import descendants, kill
+from tests.chaos.process import descendants, kill, temporary_files_in
 
 ROOT = Path(__file__).parents[2]
 # Half of a start is the compiler at work.
@@ -59,7 +59,7 @@ class Submitted:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=place.environment | environment,
+                env=place.environment | environment | temporary_files_in(log.parent),
                 start_new_session=True,
             )
 

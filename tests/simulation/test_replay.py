@@ -10,7 +10,7 @@ from spark_eos.errors import NonDeterministicReplayError, TransactionLostError
 from tests.simulation.driver import GROUP, Driver, Workload, World
 from tests.simulation.explore import ENDED
 from tests.simulation.faults import Fault, Way
-from tests.simulation.oracle import check_nothing_open, visible_values
+from tests.simulation.oracle import check_exactly_once, check_nothing_open, visible_values
 
 pytestmark = pytest.mark.usefixtures("simulated")
 
@@ -59,6 +59,28 @@ def test_batch_that_came_back_with_another_input_is_refused():
     world = World(Workload((ROWS,)))
     Driver(world).run()
     del world.files["commits/0"]
+    world.files["offsets/0"] = world.files["offsets/0"].replace("4", "5")
+    with pytest.raises(NonDeterministicReplayError):
+        Driver(world).run()
+
+
+def rolled_back():
+    """Two batches are committed, and an operator lets Spark begin again with the first."""
+    world = World(Workload((ROWS, (("c0",),)), group=GROUP))
+    Driver(world).run()
+    for name in ("commits/0", "commits/1", "offsets/1"):
+        del world.files[name]
+    return world
+
+
+def test_older_batch_that_came_back_adds_nothing():
+    world = rolled_back()
+    Driver(world).run()
+    check_exactly_once(world.broker, world.workload)
+
+
+def test_older_batch_that_came_back_with_another_input_is_refused():
+    world = rolled_back()
     world.files["offsets/0"] = world.files["offsets/0"].replace("4", "5")
     with pytest.raises(NonDeterministicReplayError):
         Driver(world).run()

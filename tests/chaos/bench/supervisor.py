@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.chaos.process import children, descendants, kill
+from tests.chaos.process import children, descendants, kill, temporary_files_in
 
 QUERY = Path(__file__).with_name("query.py")
 ROOT = Path(__file__).parents[3]
@@ -52,7 +52,8 @@ class Driver:
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_LOCAL_HOSTNAME": "127.0.0.1",
                     "SPARK_HOME": str(spark_home(folder)),
-                },
+                }
+                | temporary_files_in(self.folder),
                 start_new_session=True,
             )
         self.pid = self._process.pid
