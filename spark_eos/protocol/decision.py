@@ -40,6 +40,26 @@ def spare_ms(timeout_ms: int) -> int:
     return min(10_000, timeout_ms // 10)
 
 
+def is_from_the_past(
+    batch: RunningBatch, descriptions: Mapping[str, TransactionDescription | None]
+) -> bool:
+    """Whether a coordinator tells of a time before the tasks ended.
+
+    One that was frozen and replaced answers from what it knew then, until it learns of its
+    successor. Epochs of a producer id only grow, and a prepared transaction is never Empty again.
+    """
+    for _, prepared in batch.transactions:
+        identity = prepared.identity
+        found = descriptions[identity.transactional_id]
+        if found is None or found.identity.producer_id != identity.producer_id:
+            continue
+        epoch = found.identity.producer_epoch
+        is_empty = found.state is TransactionState.EMPTY and epoch == identity.producer_epoch
+        if epoch < identity.producer_epoch or is_empty:
+            return True
+    return False
+
+
 def check_prepared(
     batch: RunningBatch,
     descriptions: Mapping[str, TransactionDescription | None],

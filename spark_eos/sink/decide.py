@@ -8,17 +8,27 @@ Until the append returns nothing was decided, and any error means that Spark run
 import time
 from contextlib import suppress
 from datetime import datetime
+from typing import Final
 
 from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.follow import Pauses
 from spark_eos.log import TransactionLog
 from spark_eos.protocol.batch import LoggedBatch
 from spark_eos.protocol.deadline import Deadline
-from spark_eos.protocol.decision import RunningBatch, check_prepared, decision_rows
+from spark_eos.protocol.decision import (
+    RunningBatch,
+    check_prepared,
+    decision_rows,
+    is_from_the_past,
+)
 from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_partitions
 from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transaction import TransactionDescription, TransactionRecord
+
+# How long a coordinator may take to learn that it is none any more.
+_OUTDATED_MS: Final = 5_000
 
 
 def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog) -> bool:
@@ -58,8 +68,7 @@ def check(
     deadline: Deadline,
 ) -> tuple[TransactionRecord, ...]:
     """Look at each transaction; returns the rows of the decision that nothing stands against."""
-    ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
-    descriptions = coordinator.describe(ids, deadline) if ids else {}
+    descriptions = _describe(batch, coordinator, deadline)
     check_prepared(
         batch,
         descriptions,
@@ -67,6 +76,19 @@ def check(
         age_at_most_ms=(time.monotonic() - planned_at) * 1000,
     )
     return decision_rows(batch, last, descriptions, at)
+
+
+def _describe(
+    batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline
+) -> dict[str, TransactionDescription | None]:
+    ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
+    if not ids:
+        return {}
+    pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
+    found = coordinator.describe(ids, deadline)
+    while is_from_the_past(batch, found) and pauses.wait():
+        found = coordinator.describe(ids, deadline)
+    return found
 
 
 def decide(

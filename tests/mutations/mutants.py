@@ -62,6 +62,18 @@ MUTANTS = (
         "    return tuple(rows)\n",
     ),
     mutant(
+        "a batch that has no rows any more leaves no row",
+        "sink/decide.py",
+        "    if decided or any(row.state is TransactionState.EMPTY for row in rows):\n",
+        "    if decided:\n",
+    ),
+    mutant(
+        "an older batch that comes back is not compared",
+        "sink/decide.py",
+        "    if batch.batch_id < tail.last_batch_id or tail.complete:\n",
+        "    if batch.batch_id < tail.last_batch_id:\n        return True\n    if tail.complete:\n",
+    ),
+    mutant(
         "the end of the batch before is not logged",
         "protocol/decision.py",
         "        return (*rows, *completion_rows(last, at))\n",

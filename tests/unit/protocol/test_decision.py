@@ -1,5 +1,7 @@
 """What must hold before a batch is decided, and the rows of the decision."""
 
+from dataclasses import replace
+
 import pytest
 
 from spark_eos.errors import CorruptLogError, TransactionLostError
@@ -8,6 +10,7 @@ from spark_eos.protocol.decision import (
     check_prepared,
     completion_rows,
     decision_rows,
+    is_from_the_past,
     spare_ms,
 )
 from spark_eos.protocol.state import TransactionState
@@ -15,7 +18,8 @@ from tests.unit.protocol.builders import at, description, logged, record, result
 
 S = TransactionState
 BATCH = running(result(0), result(1, transaction=False, rows=0))
-ID = result(0).transaction.identity.transactional_id
+ID_NOW = result(0).transaction.identity
+ID = ID_NOW.transactional_id
 
 
 def check(found, *, now_ms=1_000, age_ms=1_000):
@@ -40,6 +44,25 @@ def test_transaction_of_another_epoch_is_lost():
 def test_transaction_that_the_coordinator_forgot_is_lost():
     with pytest.raises(TransactionLostError, match="not there"):
         check(None)
+
+
+@pytest.mark.parametrize("state", S)
+def test_lower_epoch_is_an_answer_from_the_past(state):
+    assert is_from_the_past(BATCH, {ID: description(epoch=0, state=state)})
+
+
+@pytest.mark.parametrize("state", S)
+def test_its_own_epoch_is_from_the_past_only_where_nothing_is_open(state):
+    found = is_from_the_past(BATCH, {ID: description(state=state)})
+    assert found is (state is S.EMPTY)
+
+
+@pytest.mark.parametrize("state", S)
+def test_higher_epoch_another_producer_id_or_none_is_no_answer_from_the_past(state):
+    later = description(epoch=2, state=state)
+    other = replace(ID_NOW, producer_id=ID_NOW.producer_id - 1, producer_epoch=0)
+    for found in (later, replace(later, identity=other), None):
+        assert not is_from_the_past(BATCH, {ID: found})
 
 
 def test_transaction_close_to_its_time_out_is_not_decided():
