@@ -81,6 +81,7 @@ def test_batch_of_which_only_a_part_was_committed(loop, commit):
     assert loop.moved() == 600
 
 
+@pytest.mark.slow
 def test_plain_consumer_takes_over_from_a_killed_query(loop):
     """A batch was decided and not ended: the consumer waits until it is one or the other."""
     loop.scenario.options["kafka.transaction.timeout.ms"] = "8000"

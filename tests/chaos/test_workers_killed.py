@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 
 def test_worker_killed_in_the_middle_of_a_write(scenario):
     scenario.add_files(2)
@@ -12,6 +14,7 @@ def test_worker_killed_in_the_middle_of_a_write(scenario):
     scenario.check()
 
 
+@pytest.mark.slow
 def test_task_that_fails_twice_and_then_succeeds(scenario):
     scenario.add_files(1)
     with scenario.driver("begun", "prepared", partitions=1) as driver:

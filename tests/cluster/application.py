@@ -37,7 +37,7 @@ class OnCluster:
         logging = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'}"
         settings = {
             "spark.executor.memory": "600m",
-            "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+            "spark.executor.extraJavaOptions": f"{JAVA_OPTIONS} -Djava.io.tmpdir={self._local}",
             "spark.driver.memory": "800m",
             "spark.driver.extraJavaOptions": (
                 f"{JAVA_OPTIONS} {logging} -Djava.io.tmpdir={self._local}"

@@ -125,7 +125,8 @@ class StandaloneCluster:
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
             # The master's second port would be a fixed one.
-            "SPARK_DAEMON_JAVA_OPTS": f"{JAVA_OPTIONS} -Dspark.master.rest.enabled=false",
+            "SPARK_DAEMON_JAVA_OPTS": f"{JAVA_OPTIONS} -Dspark.master.rest.enabled=false"
+            f" -Djava.io.tmpdir={self.folder}",
         }
         command = [SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{daemon}"]
         command += ["--host", host, "--port", "0", "--webui-port", "0", *options]

@@ -363,6 +363,7 @@ def test_restarted_broker_is_found_again(tmp_path: Path) -> None:
         client.close()
 
 
+@pytest.mark.slow
 def test_coordinator_killed_while_transactions_end(tmp_path: Path) -> None:
     """Every end is DONE or UNKNOWN, and what the new coordinators say in the end agrees."""
     with EmbeddedKafka(tmp_path, nodes=3) as own:
