@@ -22,7 +22,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from deltalake import CommitProperties, DeltaTable, WriterProperties
+from deltalake import CommitProperties, WriterProperties
 from deltalake import write_deltalake as _write
 
 from spark_eos.errors import RetriableError, SparkEosError
@@ -51,10 +51,9 @@ class TransactionLog:
         self, location: str, storage_options: Mapping[str, str], retention: Retention
     ) -> None:
         self.location = location
-        self._options = dict(storage_options)
         self._retention = retention
-        self._table = open_table(location, self._options)
-        self._store = FileStore(table_uri(location), self._options)
+        self._table = open_table(location, storage_options)
+        self._store = FileStore(table_uri(location), storage_options)
         self._tails: dict[str, Tail] = {}
         self._schedule = Schedule(self._table.version())
 
@@ -159,7 +158,7 @@ class TransactionLog:
     def sync(self) -> None:
         """Return when no power cut can take away what is in the log. See durable.py."""
         try:
-            self._store.sync_all()
+            self._store.sync(self._table.version())
         except OSError as error:
             raise RetriableError(
                 f"the transaction log at {self.location} could not be synced to its disk: {error}."
@@ -170,7 +169,7 @@ class TransactionLog:
         """Keep the cost flat. Called after each batch; does something every few commits."""
         tasks = self._schedule.due(self._table.version())
         if tasks:
-            run_maintenance(self.location, self._options, tasks, self._retention)
+            run_maintenance(self._store, tasks, self._retention)
 
     def _tail(self, query_id: str) -> Tail:
         if query_id not in self._tails:
@@ -197,7 +196,7 @@ class TransactionLog:
             post_commithook_properties=NO_HOOKS,
         )
         written = replace(wanted, at_version=self._table.version())
-        self._store.sync([self._table.version()])
+        self._store.sync(self._table.version())
         self._table.update_incremental()
         if not written.is_current(self._table):
             return False
@@ -207,9 +206,9 @@ class TransactionLog:
     def _settle(self, seen: Tail, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
         """After an unknown outcome: look what is there. False means that nothing happened."""
         try:
-            self._table = DeltaTable(table_uri(self.location), storage_options=self._options)
+            self._table = self._store.open_table()
             if holds_rows(self._table, self._store, records):
-                self._store.sync_all()
+                self._store.sync(self._table.version())
                 # If the query went on since, the next append finds out by itself.
                 self._tails[wanted.query_id] = replace(wanted, at_version=-1)
                 return True

@@ -108,24 +108,29 @@ class FileStore:
     """Reads and writes files in the table's folder, on whatever store it is."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
-        self._handler = DeltaFileSystemHandler(uri, dict(storage_options))
+        self.uri = uri
+        self._options = dict(storage_options)
+        self._handler = DeltaFileSystemHandler(uri, self._options)
         self._folder = Path(uri)
+        self._synced_version = -1
         self.is_local = "://" not in uri
 
-    def sync(self, versions: Iterable[int]) -> None:
-        """Return when no power cut can take these commits away."""
+    def sync(self, version: int) -> None:
+        """Return when no power cut can take away a commit up to this one, whoever wrote it."""
         if self.is_local:
-            durable.sync_commits(self._folder, versions)
-
-    def sync_all(self) -> None:
-        """The same for all that other processes have written."""
-        if self.is_local:
-            durable.sync_all_commits(self._folder)
+            if self._synced_version < 0:
+                durable.sync_path(self._folder)
+            durable.sync_commits(self._folder, after=self._synced_version, upto=version)
+            self._synced_version = version
 
     def sync_checkpoint(self, version: int) -> None:
         """The same for a checkpoint."""
         if self.is_local:
             durable.sync_checkpoint(self._folder, version)
+
+    def open_table(self) -> DeltaTable:
+        """The table as it is now."""
+        return DeltaTable(self.uri, storage_options=self._options)
 
     def list_names(self, folder: str = "") -> list[str]:
         """Names directly in `folder`, files and folders, without the path before them."""

@@ -20,7 +20,7 @@ round does it.
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -33,7 +33,7 @@ from spark_eos.errors import SparkEosError
 from spark_eos.log.expiry import Cutoffs, judge
 from spark_eos.log.files import FileStore, LiveFile, live_files, removals
 from spark_eos.log.record import SCHEMA, to_table
-from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS, table_uri
+from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS
 from spark_eos.log.tail import find_tail
 
 _LOG = logging.getLogger(__name__)
@@ -86,33 +86,30 @@ class Schedule:
         return tasks
 
 
-def run_maintenance(
-    location: str, options: Mapping[str, str], tasks: Sequence[Task], retention: Retention
-) -> None:
+def run_maintenance(store: FileStore, tasks: Sequence[Task], retention: Retention) -> None:
     """Run the tasks, in the order given. Only what says that the log is broken is raised."""
     try:
-        uri = table_uri(location)
-        table = DeltaTable(uri, storage_options=dict(options))
-        store = FileStore(uri, options)
+        table = store.open_table()
         for task in tasks:
-            before = table.version()
             match task:
                 case Task.EXPIRE:
                     expire(table, store, retention, datetime.now(UTC))
                     vacuum(table)
                 case Task.COMPACT if not _recently_checkpointed(table, store):
                     compact(table, store)
+                    # A checkpoint may name no file that is not on the disk, whoever wrote it.
+                    store.sync(table.version())
                     table.create_checkpoint()
                     store.sync_checkpoint(table.version())
                 case Task.CLEAN_LOG:
                     clean_log(table, store)
             table.update_incremental()
-            store.sync(range(before + 1, table.version() + 1))
+            store.sync(table.version())
     except SparkEosError:
         raise
     except Exception as error:
         _LOG.warning(
-            "maintenance of the log at %s failed, will be tried again: %s", location, error
+            "maintenance of the log at %s failed, will be tried again: %s", store.uri, error
         )
 
 

@@ -61,7 +61,7 @@ def open_table(location: str, storage_options: Mapping[str, str]) -> DeltaTable:
     except TableNotFoundError:
         _check_empty(location, uri, options)
         table = _create(uri, options)
-        FileStore(uri, options).sync_all()
+        FileStore(uri, options).sync(table.version())
     _check_table(location, table)
     return table
 

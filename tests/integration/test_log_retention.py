@@ -302,4 +302,4 @@ def test_broken_log_found_by_maintenance_is_raised(
     TransactionLog.open(location)
     monkeypatch.setattr(retention, "expire", broken)
     with pytest.raises(CorruptLogError):
-        run_maintenance(location, {}, [Task.EXPIRE], WEEK)
+        run_maintenance(FileStore(location, {}), [Task.EXPIRE], WEEK)

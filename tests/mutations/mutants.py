@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 SIMULATION = "tests/simulation"
 REAL_LOG = "tests/integration/test_log_append.py"
+POWER_CUT = "tests/integration/test_log_power_cut.py"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,20 @@ MUTANTS = (
         "sink/decide.py",
         "    check_prepared(\n",
         "    (lambda *a, **k: None)(\n",
+    ),
+    mutant(
+        "a coordinator that answers from the past is believed",
+        "sink/decide.py",
+        "    while is_from_the_past(batch, found) and pauses.wait():\n",
+        "    while False:\n",
+        tests="tests/unit/sink/test_decide.py",
+    ),
+    mutant(
+        "records at unknown offsets are decided on",
+        "kafka/delivery.py",
+        "        if any(p.first_offset < 0 or p.last_offset < 0 for p in written):\n",
+        "        if False:\n",
+        tests="tests/unit/kafka/test_delivery.py",
     ),
     mutant(
         "EndTxn before the decision",
@@ -116,12 +131,33 @@ MUTANTS = (
     mutant(
         "a decision is not synced to the log's disk",
         "log/delta.py",
-        "        self._store.sync([self._table.version()])\n",
+        "        self._store.sync(self._table.version())\n        self._table.update",
+        "        self._table.update",
     ),
     mutant(
         "a decision that reported a failure is not synced",
         "log/delta.py",
-        "                self._store.sync_all()\n",
+        "                self._store.sync(self._table.version())\n",
+    ),
+    mutant(
+        "a decision is synced without the commits below it",
+        "log/files.py",
+        "after=self._synced_version,",
+        "after=version - 1,",
+        tests=POWER_CUT,
+    ),
+    mutant(
+        "the way to a new log is not synced",
+        "log/files.py",
+        "                durable.sync_path(self._folder)\n",
+        "                pass\n",
+        tests=POWER_CUT,
+    ),
+    mutant(
+        "a checkpoint is synced before what it names",
+        "log/retention.py",
+        "                    store.sync(table.version())\n",
+        tests=POWER_CUT,
     ),
     # Complete
     mutant(

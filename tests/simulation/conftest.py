@@ -53,7 +53,6 @@ def simulated():
         patch.setattr(spark_eos.recovery.survey, "fates", clients.fates)
         patch.setattr(spark_eos.recovery.survey, "offsets_fate", clients.offsets_fate)
         patch.setattr(table.delta, "open_table", log.open_table)
-        patch.setattr(table.delta, "DeltaTable", log.Table)
         patch.setattr(table.delta, "FileStore", log.Store)
         patch.setattr(table.delta, "_write", log.write)
         for module in (table.delta, table.tail, table.settle):

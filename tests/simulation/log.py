@@ -96,21 +96,19 @@ def live_files(table):
 
 
 class Store:
-    """Reads the rows of files."""
+    """Opens the table, syncs it, and reads the rows of its files."""
 
     def __init__(self, uri, storage_options):
         self._storage = current().world.storage
 
-    def sync(self, versions):
-        """The product's writer syncs its own commit; those before it were synced by theirs."""
-
+    def sync(self, version):
         def effect():
-            self._storage.synced = max(self._storage.synced, *(v + 1 for v in versions))
+            self._storage.synced = max(self._storage.synced, version + 1)
 
         port("Delta sync", effect, _unreachable)
 
-    def sync_all(self):
-        self.sync([len(self._storage.commits) - 1])
+    def open_table(self):
+        return Table(None)
 
     def read(self, files):
         def effect():
