@@ -84,8 +84,8 @@ class Scenario:
             if path.name.isdigit()
         )
 
-    def check(self, settle_s=0.0):
-        assert_exactly_once(self.bootstrap_servers, self.topic, self.rows, settle_s)
+    def check(self):
+        assert_exactly_once(self.bootstrap_servers, self.topic, self.rows)
 
 
 @pytest.fixture(scope="session")

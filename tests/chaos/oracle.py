@@ -6,6 +6,10 @@ from collections import Counter
 from confluent_kafka import Consumer, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+# Kafka answers EndTxn when the end is in the coordinator's log, and writes the markers behind that:
+# milliseconds, unless the machine is busy. Far below every time-out that a test has to tell apart.
+MARKERS_S = 3.0
+
 
 def committed_values(bootstrap_servers, topic):
     """All values that a read_committed consumer sees, by (partition, offset)."""
@@ -14,7 +18,11 @@ def committed_values(bootstrap_servers, topic):
 
 
 def committed_messages(bootstrap_servers, topic):
-    """All messages that a read_committed consumer sees, by (partition, offset)."""
+    """All messages that a read_committed consumer sees, by (partition, offset).
+
+    Sees what has been ended, also if its markers are on their way; not what is still open.
+    """
+    open_partitions(bootstrap_servers, topic, settle_s=MARKERS_S)
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -42,8 +50,12 @@ def committed_messages(bootstrap_servers, topic):
         consumer.close()
 
 
-def open_partitions(bootstrap_servers, topic):
-    """The partitions that an open transaction holds back: last stable offset below the end."""
+def open_partitions(bootstrap_servers, topic, settle_s=0.0):
+    """The partitions that an open transaction holds back: last stable offset below the end.
+
+    A transaction that was ended gets its markers a little later, so whoever says that none is open
+    gives them time: `settle_s`.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     partitions = admin.list_topics(topic, timeout=20).topics[topic].partitions
     asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in partitions}
@@ -52,17 +64,26 @@ def open_partitions(bootstrap_servers, topic):
         answers = admin.list_offsets(dict(asked), isolation_level=level, request_timeout=20)
         return {tp.partition: future.result().offset for tp, future in answers.items()}
 
-    end = ends(IsolationLevel.READ_UNCOMMITTED)
-    stable = ends(IsolationLevel.READ_COMMITTED)
-    return {p: (stable[p], end[p]) for p in end if stable[p] != end[p]}
-
-
-def assert_exactly_once(bootstrap_servers, topic, expected, settle_s=0.0):
-    """Each expected value once, nothing else, and no transaction left open."""
     deadline = time.monotonic() + settle_s
-    while (still_open := open_partitions(bootstrap_servers, topic)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not still_open, f"open transactions hold back (partition: stable, end) {still_open}"
+    end = ends(IsolationLevel.READ_UNCOMMITTED)
+    while True:
+        # Asked later, so it may be beyond the end: a marker came in between.
+        stable = ends(IsolationLevel.READ_COMMITTED)
+        held = {p: (stable[p], end[p]) for p in end if stable[p] < end[p]}
+        if not held or time.monotonic() >= deadline:
+            return held
+        time.sleep(0.05)
+
+
+def assert_none_open(bootstrap_servers, topic):
+    """No transaction is left open."""
+    held = open_partitions(bootstrap_servers, topic, settle_s=MARKERS_S)
+    assert not held, f"open transactions hold back (partition: stable, end) {held}"
+
+
+def assert_exactly_once(bootstrap_servers, topic, expected):
+    """Each expected value once, nothing else, and no transaction left open."""
+    assert_none_open(bootstrap_servers, topic)
     seen = Counter(committed_values(bootstrap_servers, topic).values())
     wanted = Counter(expected)
     lost, doubled = wanted - seen, seen - wanted

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from tests.chaos.conftest import ROWS_PER_FILE, slow
-from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
+from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
 
 
 @pytest.mark.parametrize("step", [slow("begun"), "written", "prepared"])
@@ -15,7 +15,7 @@ def test_stop_in_the_middle_of_a_batch_leaves_no_transaction_open(scenario, step
     scenario.add_files(2)
     with scenario.driver(step, stop_when=step) as driver:
         driver.finish()
-    assert not open_partitions(scenario.bootstrap_servers, scenario.topic)
+    assert_none_open(scenario.bootstrap_servers, scenario.topic)
     scenario.run()
     scenario.check()
 

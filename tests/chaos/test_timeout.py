@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.chaos.oracle import committed_values, open_partitions
+from tests.chaos.oracle import assert_none_open, committed_values, open_partitions
 from tests.chaos.transactions import end_open_transactions
 
 
@@ -35,6 +35,7 @@ def test_time_out_before_the_decision_fails_the_batch_and_decides_nothing(short)
     short.check()
 
 
+@pytest.mark.slow
 def test_time_out_between_the_check_and_the_decision_is_found_and_mended(short):
     with short.driver("checked") as driver:
         driver.wait_for("checked")
@@ -81,4 +82,4 @@ def test_torn_batch_with_other_rows_stops_the_query(scenario):
     with scenario.driver(select=random_value) as driver:
         driver.fail("NonDeterministicReplayError")
     assert committed_values(scenario.bootstrap_servers, scenario.topic) == seen
-    assert not open_partitions(scenario.bootstrap_servers, scenario.topic)
+    assert_none_open(scenario.bootstrap_servers, scenario.topic)

@@ -21,7 +21,7 @@ from spark_eos.sink.commit import commit_batch
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.plan import plan_batch
 from spark_eos.sink.task import Task
-from tests.chaos.oracle import assert_exactly_once, committed_values, open_partitions
+from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
 
 
 class Query:
@@ -129,7 +129,7 @@ def test_abort_fences_the_partition_that_has_no_message(query):
     """Its task may still run: it has opened a transaction, and nobody else knows of it."""
     named, silent = query.write(0, ["a"], ["b"])
     abort_batch(query.options, [named], 0, 2)
-    assert not open_partitions(query.options.client.bootstrap_servers, query.topic)
+    assert_none_open(query.options.client.bootstrap_servers, query.topic)
     with pytest.raises(FencedError):
         commit_batch(query.options, [named, silent], 0)
 

@@ -49,19 +49,19 @@ def test_twenty_queries_on_one_log(queries, topic):
     for query in running:
         query.awaitTermination()
     for name in topics:
-        assert_exactly_once(queries.bootstrap_servers, name, map(str, range(600)), settle_s=10)
+        assert_exactly_once(queries.bootstrap_servers, name, map(str, range(600)))
 
 
 def test_two_hundred_sink_partitions(queries, topic):
     name = topic(8)
     queries.start(queries.input(4000, 200, files=2), name, availableNow=True).awaitTermination()
-    assert_exactly_once(queries.bootstrap_servers, name, map(str, range(4000)), settle_s=10)
+    assert_exactly_once(queries.bootstrap_servers, name, map(str, range(4000)))
 
 
 def test_batch_of_one_row_and_batch_of_two_million(queries, topic):
     one, many = topic(1), topic(4)
     queries.start(queries.input(1, 1), one, availableNow=True).awaitTermination()
-    assert_exactly_once(queries.bootstrap_servers, one, ["0"], settle_s=10)
+    assert_exactly_once(queries.bootstrap_servers, one, ["0"])
     queries.start(queries.input(2_000_000, 4), many, availableNow=True).awaitTermination()
     seen = committed_values(queries.bootstrap_servers, many)
     assert len(seen) == 2_000_000

@@ -149,7 +149,6 @@ class Embedded(Side):
         return group.group_metadata(self.config, self._group)
 
     def visible(self):
-        self.stable()  # what has just been ended gets its markers first
         values = chaos.committed_values(self._servers, self.topic)
         return [values[place] for place in sorted(values)]
 
@@ -158,12 +157,7 @@ class Embedded(Side):
 
         Not for long, because some scenarios expect it.
         """
-        deadline = soon(1_000)
-        while held := chaos.open_partitions(self._servers, self.topic):
-            if deadline.passed:
-                break
-            time.sleep(0.05)
-        return not held
+        return not chaos.open_partitions(self._servers, self.topic, settle_s=1.0)
 
 
 def by_name(scenario):

@@ -28,7 +28,7 @@ def numbers(*ranges):
 
 def test_all_rows_of_all_partitions_are_there(write):
     write(0, 100)
-    assert_exactly_once(write.servers, write.topic, numbers((0, 100)), settle_s=5)
+    assert_exactly_once(write.servers, write.topic, numbers((0, 100)))
 
 
 @pytest.mark.parametrize("logged", [False, True])
@@ -38,9 +38,9 @@ def test_nothing_is_there_when_a_task_fails(write, logged):
     log = write.log if logged else None
     with pytest.raises(Exception, match="bad row"):
         write(0, 300, failing, transactionLog=log)
-    assert_exactly_once(write.servers, write.topic, [], settle_s=5)
+    assert_exactly_once(write.servers, write.topic, [])
     write(0, 300, transactionLog=log)
-    assert_exactly_once(write.servers, write.topic, numbers((0, 300)), settle_s=5)
+    assert_exactly_once(write.servers, write.topic, numbers((0, 300)))
 
 
 def test_version_of_an_application_is_written_once(write):
@@ -51,7 +51,7 @@ def test_version_of_an_application_is_written_once(write):
     write(30, 50, txnVersion="2", **job)
     write(0, 30, txnVersion="1", **job)
     write(100, 110, txnVersion="1", txnAppId="other", transactionLog=write.log)
-    assert_exactly_once(write.servers, write.topic, numbers((0, 50), (100, 110)), settle_s=5)
+    assert_exactly_once(write.servers, write.topic, numbers((0, 50), (100, 110)))
     rows = DeltaTable(write.log).to_pyarrow_table().to_pylist()
     ends = {r["batch_id"] for r in rows if r["transaction_status"] == "CompleteCommit"}
     assert ends == {1, 2}  # logged at once: there may be no next write
@@ -62,7 +62,7 @@ def test_version_that_was_left_out_is_not_taken_for_written(write):
     write(0, 10, txnVersion="5", **job)
     with pytest.raises(Exception, match="no record of it"):
         write(10, 20, txnVersion="4", **job)
-    assert_exactly_once(write.servers, write.topic, numbers((0, 10)), settle_s=5)
+    assert_exactly_once(write.servers, write.topic, numbers((0, 10)))
 
 
 def test_batches_of_a_stream_that_run_again_are_written_once(spark, write, tmp_path):
@@ -90,7 +90,7 @@ def test_batches_of_a_stream_that_run_again_are_written_once(spark, write, tmp_p
     (checkpoint / "commits" / "0").unlink()
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
     run()
-    assert_exactly_once(write.servers, write.topic, numbers((0, 40)), settle_s=5)
+    assert_exactly_once(write.servers, write.topic, numbers((0, 40)))
 
 
 def test_at_least_once_writes_a_batch_that_runs_again_twice(sink, topic):

@@ -122,7 +122,7 @@ def test_offsets_of_several_sources_move_together(job, topic):
         .start()
         .awaitTermination(120)
     )
-    assert_exactly_once(job.servers, job.write_topic, [str(n) for n in range(40)], settle_s=5)
+    assert_exactly_once(job.servers, job.write_topic, [str(n) for n in range(40)])
     assert job.committed() == [15, 15]
     consumer = job.consumer()
     assert consumer.committed([TopicPartition(other, 0)], timeout=20)[0].offset == 10

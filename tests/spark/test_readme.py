@@ -47,7 +47,7 @@ def test_examples_run(kafka, spark, topic, tmp_path):
     for _ in range(2):
         exec(batch, names)
     written = ["A", "B", *(str(number) for number in range(100))]
-    assert_exactly_once(kafka.bootstrap_servers, invoices, written, settle_s=5)
+    assert_exactly_once(kafka.bootstrap_servers, invoices, written)
 
 
 def test_examples_of_the_source_run(kafka, spark, topic):
