@@ -53,6 +53,7 @@ def test_three_nodes_keep_three_copies_with_two_in_sync(kafka3: EmbeddedKafka) -
     assert settings["unclean.leader.election.enable"].value == "false"
 
 
+@pytest.mark.slow
 def test_three_nodes_serve_while_one_is_killed_and_take_it_back(
     kafka3: EmbeddedKafka, topic: TopicFactory
 ) -> None:

@@ -88,6 +88,7 @@ def test_partition_that_is_not_there_has_no_offset(kafka: EmbeddedKafka, topic: 
     assert reader(kafka).earliest([("nowhere", 0)]) == {}
 
 
+@pytest.mark.slow
 def test_offsets_are_told_by_the_new_leader_when_one_dies(
     kafka3: EmbeddedKafka, topic: Any
 ) -> None:
