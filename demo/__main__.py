@@ -41,6 +41,8 @@ class Job:
                 | {
                     "PYSPARK_PYTHON": sys.executable,
                     "SPARK_EOS_FAILPOINTS": str((FOLDER / "failpoints").absolute()),
+                    # A JVM that is killed leaves what it has unpacked.
+                    "JDK_JAVA_OPTIONS": f'"-Djava.io.tmpdir={(FOLDER / "tmp").absolute()}"',
                 },
                 start_new_session=True,
             )
@@ -68,7 +70,8 @@ class Job:
 def main() -> int:
     """Run the demo; 0 if each order was invoiced exactly once."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    (FOLDER / "failpoints").mkdir(parents=True)
+    for name in ("failpoints", "tmp"):
+        (FOLDER / name).mkdir(parents=True)
     say("Starting a real Kafka broker on this machine")
     with EmbeddedKafka(FOLDER / "kafka") as kafka:
         servers = kafka.bootstrap_servers
