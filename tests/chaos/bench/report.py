@@ -4,10 +4,12 @@ import base64
 import html
 import statistics
 from collections import Counter
+from pathlib import Path
 
 from tests.chaos.bench.picture import draw
 
 ROWS_SHOWN = 20
+TEXT_SHOWN = 600
 PICTURE = "report.png"
 WHAT_A_RECOVERY_IS = (
     "From the moment when a fault is over to the end of the first micro-batch that completes after"
@@ -142,9 +144,10 @@ def _drivers(run):
 
 
 def _error(text):
-    """The line of an error that names it."""
-    lines = [line.strip() for line in (text or "").splitlines() if "spark_eos.errors." in line]
-    return (lines[-1] if lines else (text or "").strip().split("\n")[0])[:200]
+    """The line of an error that names it, with paths as they are seen from here."""
+    told = (text or "").replace(f"{Path.cwd()}/", "").strip()
+    lines = [line.strip() for line in told.splitlines() if "spark_eos.errors." in line]
+    return (lines[-1] if lines else told.split("\n")[0])[:TEXT_SHOWN]
 
 
 def _p95(times):
