@@ -44,9 +44,9 @@ class Checkpoint:
 
         Not the whole file: its metadata line holds the time at which the batch was first planned.
         """
-        _version, metadata, *offsets = self._offsets(batch_id)
+        _version, metadata, *sources = self._offsets(batch_id)
         watermark = json.loads(metadata).get("batchWatermarkMs", 0)
-        text = "\n".join([str(watermark), *offsets])
+        text = "\n".join([str(watermark), *sources])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def kafka_offsets(self, batch_id: int) -> Offsets:
@@ -55,7 +55,10 @@ class Checkpoint:
         Sources of other kinds (files, a rate) have no partitions and are left out.
         """
         found: Offsets = {}
-        for line in self._offsets(batch_id)[2:]:
+        version, _metadata, *sources = self._offsets(batch_id)
+        for source in sources:
+            # Version 2 (spark.sql.streaming.offsetLog.formatVersion) names each source.
+            line = source.partition(":")[2] if version == "v2" else source
             for partition, offset in kafka_offsets(line).items():
                 if found.setdefault(partition, offset) != offset:
                     raise OptionError(

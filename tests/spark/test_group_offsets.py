@@ -92,7 +92,16 @@ def test_offsets_move_with_the_rows_in_one_decision(job, source):
     assert len(commits) == 4  # one for each batch, offsets or not
 
 
-def test_offsets_of_several_sources_move_together(job, topic):
+@pytest.fixture
+def offset_log_version(request, spark):
+    name = "spark.sql.streaming.offsetLog.formatVersion"
+    spark.conf.set(name, request.param)
+    yield request.param
+    spark.conf.unset(name)
+
+
+@pytest.mark.parametrize("offset_log_version", [1, 2], indirect=True)
+def test_offsets_of_several_sources_move_together(job, topic, offset_log_version):
     """One of them Spark's own; each line of the checkpoint's offsets is one source."""
     other = topic(1)
     job.fill(0, 30)
@@ -123,6 +132,8 @@ def test_offsets_of_several_sources_move_together(job, topic):
         .awaitTermination(120)
     )
     assert_exactly_once(job.servers, job.write_topic, [str(n) for n in range(40)])
+    written = (job.checkpoint / "offsets" / "0").read_text()
+    assert written.startswith(f"v{offset_log_version}\n")
     assert job.committed() == [15, 15]
     consumer = job.consumer()
     assert consumer.committed([TopicPartition(other, 0)], timeout=20)[0].offset == 10
