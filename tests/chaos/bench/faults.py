@@ -10,6 +10,7 @@ from tests.chaos.bench import process_faults as process
 
 FAULTS = {
     "driver-kill": process.driver_kill,
+    "driver-stop": process.driver_stop,
     "driver-pause": process.driver_pause,
     "driver-kill-at": process.driver_kill_at,
     "zombie-driver": process.zombie_driver,

@@ -45,6 +45,21 @@ def driver_pause(world, rng):
     driver.signal(signal.SIGCONT)
 
 
+def driver_stop(world, rng):
+    """`query.stop()`, at any moment or while a process stands at a step; then a new driver."""
+    driver, step = (
+        world.supervisor.driver,
+        rng.choice((None, rng.choice(DRIVER_STEPS + TASK_STEPS))),
+    )
+    if step is not None:
+        world.hold_at(driver, step)
+    yield f"driver {driver.number}{f' at {step!r}' if step else ''}", rng.uniform(0.5, 4)
+    driver.stop()
+    yield
+    if step is not None:
+        world.let_go(driver, step)
+
+
 def zombie_driver(world, rng):
     """A driver frozen with all of its workers, replaced, and awake again beside the new one."""
     driver = world.supervisor.driver

@@ -1,7 +1,7 @@
 """The query under test, as a program: reads the input topic, shuffles, writes the output topic.
 
-Run by `supervisor.py` with its settings as JSON. It runs until the file `stop` is there, and ends
-with the outcome in the file `result`. When the bench is gone it goes too.
+Run by `supervisor.py` with its settings as JSON. It runs until a file of `stop` is there, and
+ends with the outcome in the file `result`. When the bench is gone it goes too.
 """
 
 import json
@@ -64,8 +64,8 @@ def start(spark, settings):
 
 def run(settings):
     query = start(session(settings), settings)
-    stop = Path(settings["stop"])
-    while query.isActive and not stop.exists():
+    stops = [Path(name) for name in settings["stop"]]
+    while query.isActive and not any(stop.exists() for stop in stops):
         time.sleep(0.1)
     if query.isActive:
         query.stop()

@@ -36,7 +36,11 @@ class Driver:
         self.result = self.folder / "result.json"
         self.seen = set()
         self._looked = 0.0
-        settings = settings | {"result": str(self.result)}
+        self._stop = self.folder / "stop"
+        settings = settings | {
+            "result": str(self.result),
+            "stop": [settings["stop"], str(self._stop)],
+        }
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, str(QUERY), json.dumps(settings)],
@@ -94,6 +98,10 @@ class Driver:
         for pid in (self.pid, *chosen):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+    def stop(self):
+        """Ask it to stop its query and to end."""
+        self._stop.touch()
 
     def kill(self):
         self.signal(signal.SIGKILL)
