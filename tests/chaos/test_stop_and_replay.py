@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 import uuid
 
 import pytest
@@ -16,6 +17,19 @@ def test_stop_in_the_middle_of_a_batch_leaves_no_transaction_open(scenario, step
     with scenario.driver(step, stop_when=step) as driver:
         driver.finish()
     assert_none_open(scenario.bootstrap_servers, scenario.topic)
+    scenario.run()
+    scenario.check()
+
+
+@pytest.mark.parametrize("step", ["checked", slow("decided"), slow("completed")])
+def test_stop_while_the_driver_commits(scenario, step):
+    """Spark interrupts its own thread and not the worker, which comes to its end."""
+    scenario.add_files(2)
+    with scenario.driver(step, stop_when=step) as driver:
+        driver.wait_for(step)
+        time.sleep(1)  # for the stop to arrive
+        driver.go(step)
+        driver.finish()
     scenario.run()
     scenario.check()
 
