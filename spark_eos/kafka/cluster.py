@@ -11,6 +11,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    DescribeClusterResult,
     OffsetSpec,
     ResourceType,
     TopicDescription,
@@ -92,12 +93,22 @@ def last_stable_offsets(
     return found
 
 
+def cluster_id(config: ClientConfig, deadline: Deadline) -> str:
+    """The name that the cluster gave to itself."""
+    return str(_describe_cluster(Admin(config), deadline).cluster_id)
+
+
 def max_transaction_timeout_ms(config: ClientConfig, deadline: Deadline) -> int | None:
     """The broker's transaction.max.timeout.ms; None where this user may not see it."""
     admin = Admin(config)
+    node = _describe_cluster(admin, deadline).nodes[0]
+    return admin.setting(ResourceType.BROKER, str(node.id), "transaction.max.timeout.ms", deadline)
+
+
+def _describe_cluster(admin: Admin, deadline: Deadline) -> DescribeClusterResult:
     described = admin.client.describe_cluster(request_timeout=timeout_s(deadline))
     try:
-        node = admin.result(described, "DescribeCluster", deadline).nodes[0]
+        result: DescribeClusterResult = admin.result(described, "DescribeCluster", deadline)
     except KafkaException as exception:
         raise admin.refusal(exception, "DescribeCluster") from None
-    return admin.setting(ResourceType.BROKER, str(node.id), "transaction.max.timeout.ms", deadline)
+    return result

@@ -128,6 +128,13 @@ class CoordinatorClient:
         """Every transactional id whose last transaction was committed, as far as they are known."""
         return self._list(COMMITTED_STATES, deadline)
 
+    def cluster_id(self, deadline: Deadline) -> str:
+        """The name of the cluster that is asked here."""
+        answer = self._followed.cluster_id(deadline)
+        if answer.code != ErrorCode.NONE:
+            self._fail("Metadata", answer)
+        return str(answer.part)
+
     def close(self) -> None:
         """Close the connections."""
         self._followed.close()

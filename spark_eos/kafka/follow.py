@@ -110,6 +110,15 @@ class Followed:
             if failed[0].login_refused or not pauses.wait():
                 return failed[:1]
 
+    def cluster_id(self, deadline: Deadline) -> Answer:
+        """The name of the cluster. Costs no request where one was answered before."""
+        found = self._wire.cluster_id(deadline)
+        return (
+            _answer(found)
+            if isinstance(found, Failure)
+            else Answer(code=ErrorCode.NONE, part=found)
+        )
+
     def close(self) -> None:
         """Close the connections."""
         self._wire.close()

@@ -72,6 +72,13 @@ class Wire:
         found: list[int] | Failure = self._in_turn(ask, 1, deadline)[0]
         return found
 
+    def cluster_id(self, deadline: Deadline) -> str | Failure:
+        """The name that the cluster gave to itself, as it told with the list of its brokers."""
+        found: str | Failure = self._in_turn(
+            lambda: [self._lanes[0].cluster.cluster_id], 1, deadline
+        )[0]
+        return found
+
     def close(self) -> None:
         """Close every connection. A later call opens them again."""
         with self._lock:

@@ -31,7 +31,14 @@ from spark_eos.log.guard import check_append
 from spark_eos.log.record import from_table, newest_per_id, to_table
 from spark_eos.log.retention import Retention, Schedule, run_maintenance
 from spark_eos.log.settle import fenced_error, holds_rows
-from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS, check_exists, open_table, table_uri
+from spark_eos.log.table import (
+    COMMIT_RETRIES,
+    NO_HOOKS,
+    check_exists,
+    missing_columns,
+    open_table,
+    table_uri,
+)
 from spark_eos.log.tail import Tail, after_append, find_tail, read_tail
 from spark_eos.protocol.batch import LoggedBatch, latest_batch
 from spark_eos.protocol.transaction import TransactionRecord
@@ -56,6 +63,7 @@ class TransactionLog:
         self._store = FileStore(table_uri(location), storage_options)
         self._tails: dict[str, Tail] = {}
         self._schedule = Schedule(self._table.version())
+        self._is_of_older_version = bool(missing_columns(self._table))
 
     @classmethod
     def open(
@@ -189,12 +197,14 @@ class TransactionLog:
             self._table,
             to_table(records),
             mode="append",
+            schema_mode="merge" if self._is_of_older_version else None,
             writer_properties=_WRITER,
             commit_properties=CommitProperties(
                 app_transactions=wanted.transactions, max_commit_retries=COMMIT_RETRIES
             ),
             post_commithook_properties=NO_HOOKS,
         )
+        self._is_of_older_version = False
         written = replace(wanted, at_version=self._table.version())
         self._store.sync(self._table.version())
         self._table.update_incremental()

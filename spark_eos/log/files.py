@@ -26,7 +26,7 @@ from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
 
 from spark_eos.log import durable
-from spark_eos.log.record import EPOCH, SCHEMA, from_table, to_rows
+from spark_eos.log.record import EPOCH, SCHEMA, from_table, to_rows, to_schema
 from spark_eos.protocol.transaction import TransactionRecord
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -165,7 +165,8 @@ class FileStore:
     def _read(self, file: LiveFile) -> Any:
         source = self._handler.open_input_file(file.path)
         data = pa.py_buffer(source.read(file.size))
-        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).cast(SCHEMA)
+        rows = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        return to_schema(rows)
 
     def write(self, rows: Any, *, level: int, data_change: bool = False) -> AddAction:
         """Write rows to a new file, sorted, and return the action that would add it."""

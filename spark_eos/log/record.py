@@ -1,7 +1,8 @@
 """Driver and command line: a `TransactionRecord` as a row of the table, and back.
 
-The columns, their order and their types are the stored format, version 1: a change that an older
-release could not read needs a new `RECORD_VERSION`, and a new sample beside tests/data/log_v1.
+The columns, their order and their types are the stored format. A change that an older release could
+not read needs a new `RECORD_VERSION`, and a sample of the version before in tests/data. New columns
+come last, and may be null: a table gets them with the first append of a release that has them.
 Rows are Arrow's plain types on purpose, so that every Delta client can read them.
 """
 
@@ -54,8 +55,11 @@ SCHEMA: Final = pa.schema(
         ("input_digest", pa.string()),
         ("group_id", pa.string()),
         ("source_offsets", pa.string()),
+        ("cluster_id", pa.string()),
     ]
 )
+# With the version that brought each. A table of an older one has rows without it.
+ADDED_COLUMNS: Final = {"cluster_id": 2}
 
 COMPACTED_VIEW_SQL: Final = """\
 SELECT * EXCEPT (newest) FROM (
@@ -77,6 +81,14 @@ def entry_order(record: TransactionRecord) -> tuple[datetime, int, int]:
 def to_table(records: Sequence[TransactionRecord]) -> Any:
     """The rows for `records`, as an Arrow table with the schema of the log."""
     return pa.Table.from_pylist([_row(record) for record in records], schema=SCHEMA)
+
+
+def to_schema(table: Any) -> Any:
+    """Rows of any version that can be read, with the columns of this one."""
+    for name in ADDED_COLUMNS:
+        if name not in table.schema.names:
+            table = table.append_column(SCHEMA.field(name), pa.nulls(table.num_rows, pa.string()))
+    return table.cast(SCHEMA)
 
 
 def from_table(table: Any) -> list[TransactionRecord]:
@@ -152,6 +164,7 @@ def _row(record: TransactionRecord) -> dict[str, Any]:
         "input_digest": record.input_digest,
         "group_id": record.group_id,
         "source_offsets": record.source_offsets,
+        "cluster_id": record.cluster_id,
     }
 
 
@@ -177,5 +190,6 @@ def _record(row: dict[str, Any]) -> TransactionRecord:
         input_digest=row["input_digest"],
         group_id=row["group_id"],
         source_offsets=row["source_offsets"],
+        cluster_id=row["cluster_id"],
         version=row["version"],
     )

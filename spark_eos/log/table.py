@@ -14,7 +14,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from spark_eos.errors import ForeignTableError, OptionError
 from spark_eos.log.files import FileStore, live_files
-from spark_eos.log.record import SCHEMA, check_version
+from spark_eos.log.record import ADDED_COLUMNS, SCHEMA, check_version
 from spark_eos.protocol.transaction import RECORD_VERSION
 
 VERSION_PROPERTY: Final = "spark-eos.recordVersion"
@@ -64,6 +64,11 @@ def open_table(location: str, storage_options: Mapping[str, str]) -> DeltaTable:
         FileStore(uri, options).sync(table.version())
     _check_table(location, table)
     return table
+
+
+def missing_columns(table: DeltaTable) -> set[str]:
+    """The columns of the log that the table has not."""
+    return set(SCHEMA.names) - {field.name for field in table.schema().fields}
 
 
 def check_exists(location: str, storage_options: Mapping[str, str]) -> None:
@@ -126,7 +131,7 @@ def _check_table(location: str, table: DeltaTable) -> None:
         )
     check_version(int(found), location)
     check_version(max((file.max_version for file in live_files(table)), default=0), location)
-    missing = set(SCHEMA.names) - {field.name for field in table.schema().fields}
+    missing = missing_columns(table) - ADDED_COLUMNS.keys()
     if missing:
         raise ForeignTableError(
             f"the transaction log at {location} lacks the columns {sorted(missing)}. It was changed"

@@ -26,6 +26,7 @@ class RunningBatch:
     sink_partitions: int
     results: tuple[TaskResult, ...]
     offsets: PreparedTransaction | None = None
+    cluster_id: str | None = None
 
     @property
     def transactions(self) -> tuple[tuple[TaskResult | None, PreparedTransaction], ...]:
@@ -184,6 +185,7 @@ def _ongoing(
         input_digest=batch.input_digest,
         group_id=prepared.group_id,
         source_offsets=prepared.source_offsets,
+        cluster_id=batch.cluster_id,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from spark_eos.protocol.state import TransactionState, transition
 
-RECORD_VERSION: Final = 1
+RECORD_VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -77,6 +77,7 @@ class TransactionRecord:
     input_digest: str
     group_id: str | None = None
     source_offsets: str | None = None
+    cluster_id: str | None = None  # not known of a row of version 1
     version: int = RECORD_VERSION
 
     def moved_to(self, target: TransactionState, at: datetime) -> "TransactionRecord":

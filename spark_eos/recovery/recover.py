@@ -14,6 +14,7 @@ from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.recovery_plan import RecoveryPlan, Verdict, plan_recovery
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.checkpoint import Checkpoint
+from spark_eos.recovery.decided_here import check_decided_here
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.survey import Survey, survey
 
@@ -56,6 +57,10 @@ def recover(
     )
     plan = plan_recovery(batch, found.fates)
     _raise_if_unclear(plan, found)
+    if plan.verdict is Verdict.SOME_COMMITTED:
+        check_decided_here(
+            plan.committed, config=config, coordinator=coordinator, deadline=deadline
+        )
     failpoint("surveyed")
     rows = plan.rows(log.next_timestamp(query_id))
     if rows:

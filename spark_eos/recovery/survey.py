@@ -18,6 +18,7 @@ from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import Outcome, error_name
 from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.recovery.decided_here import check_decided_here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ def survey(
     """
     if not records:
         return Survey(fates={}, refusals={})
+    check_decided_here(records, config=config, coordinator=coordinator, deadline=deadline)
     answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]
     if unknown:

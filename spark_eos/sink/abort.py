@@ -9,6 +9,7 @@ is fenced, and watched until Spark must have ended the task.
 import logging
 import time
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -77,7 +78,7 @@ def _abort_batch(
     fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
     # A row moves the log, and the driver that took these ids over would be stopped by it.
     if batch is not None and ended:
-        log_abort(batch, log, began)
+        log_abort(replace(batch, cluster_id=coordinator.cluster_id(deadline)), log, began)
 
 
 def fence_silent(

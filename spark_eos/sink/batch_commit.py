@@ -6,6 +6,7 @@ there may never be a next batch that could carry it.
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from spark_eos.failpoints import failpoint
@@ -13,6 +14,7 @@ from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, completion_rows
 from spark_eos.protocol.replay import QueryTail
+from spark_eos.recovery.decided_here import check_decided_here
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
 from spark_eos.sink.abort import (
@@ -50,6 +52,14 @@ def plan_write(options: BatchWriteOptions) -> QueryTail:
         timeout_ms=options.transaction_timeout_ms,
         deadline=deadline,
     )
+    if tail.complete and tail.last_batch_id == options.version:
+        last = log.last_batch(options.query_id)
+        check_decided_here(
+            last.records if last is not None else (),
+            config=options.client,
+            coordinator=coordinator,
+            deadline=deadline,
+        )
     abort_orphans(
         options.query_id,
         coordinator=coordinator,
@@ -119,4 +129,4 @@ def _abort_write(
         abort_prepared(messages, (), coordinator, deadline)
     fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
     if batch is not None and log is not None and ended:
-        log_abort(batch, log, began)
+        log_abort(replace(batch, cluster_id=coordinator.cluster_id(deadline)), log, began)

@@ -7,6 +7,7 @@ Until the append returns nothing was decided, and any error means that Spark run
 
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -75,7 +76,8 @@ def check(
         now_ms=time.time() * 1000,
         age_at_most_ms=(time.monotonic() - planned_at) * 1000,
     )
-    return decision_rows(batch, last, descriptions, at)
+    here = replace(batch, cluster_id=coordinator.cluster_id(deadline))
+    return decision_rows(here, last, descriptions, at)
 
 
 def _describe(

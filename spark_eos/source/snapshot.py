@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from spark_eos.errors import BrokerUnreachableError, OptionError
+from spark_eos.kafka.cluster import cluster_id
 from spark_eos.kafka.visibility import fates
 from spark_eos.log import TransactionLog
 from spark_eos.options import SourceOptions
@@ -13,6 +14,7 @@ from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
 from spark_eos.protocol.offset_range import OffsetRange
 from spark_eos.protocol.snapshot import BatchOutput, limited, outputs, whole_batches
+from spark_eos.protocol.transaction import TransactionRecord
 
 _LOOK_MS: Final = 10_000
 
@@ -24,6 +26,7 @@ class Snapshot:
         self._options = options
         self._log = TransactionLog.existing(snapshot.transaction_log)
         self._query_id = _query_id(self._log, snapshot)
+        self._cluster_id = cluster_id(options.client, Deadline.after_ms(options.api_timeout_ms))
         self._batches: list[BatchOutput] = []
 
     def cut(self, latest: Offsets) -> Offsets:
@@ -60,9 +63,21 @@ class Snapshot:
         since = min((b.batch_id for b in self._batches if not b.complete), default=None)
         if since is None:
             since = max(known, default=-1)
-        found = outputs(self._log.rows_from(self._query_id, since))
+        found = outputs(self._here(self._log.rows_from(self._query_id, since)))
         known |= {b.batch_id: b for b in found if b.batch_id not in known}
         self._batches = [self._asked(known[batch_id]) for batch_id in sorted(known)]
+
+    def _here(self, rows: list[TransactionRecord]) -> list[TransactionRecord]:
+        """Without what the query wrote before it moved to this cluster."""
+        here = [r for r in rows if r.cluster_id in (None, self._cluster_id)]
+        if rows and not here and not self._batches:
+            raise OptionError(
+                f"the output of query {self._query_id} is on the Kafka cluster"
+                f" {rows[0].cluster_id}, and {self._options.client.bootstrap_servers} is cluster"
+                f" {self._cluster_id}: set kafka.bootstrap.servers to the cluster that the query"
+                " writes to"
+            )
+        return here
 
     def _asked(self, batch: BatchOutput) -> BatchOutput:
         """A decided batch is complete when its records are visible, before the log says so."""

@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 
@@ -12,25 +14,67 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spark_eos.errors import ForeignTableError, LogVersionError
-from spark_eos.log import TransactionLog
-from spark_eos.log.record import to_rows, to_table
+from spark_eos.log import Retention, TransactionLog
+from spark_eos.log.files import FileStore
+from spark_eos.log.record import SCHEMA, to_rows, to_table
+from spark_eos.log.retention import Task, run_maintenance
 from spark_eos.log.table import VERSION_PROPERTY
+from spark_eos.protocol.transaction import RECORD_VERSION
 from tests.unit.log.builders import QUERY, at, decide, row
 
-SAMPLE = Path(__file__).parents[1] / "data" / "log_v1"
+DATA = Path(__file__).parents[1] / "data"
+VERSIONS = (1, 2)
+AGES = timedelta(days=36500)
 
 
-def test_stored_sample_of_version_1_is_readable(tmp_path: Path) -> None:
-    shutil.copytree(SAMPLE / "table", tmp_path / "log")
-    log = TransactionLog.open(str(tmp_path / "log"))
-    expected = json.loads((SAMPLE / "expected.json").read_text())
+def sample(version: int, folder: Path) -> str:
+    """A copy of the log that a release with this version of the records wrote."""
+    shutil.copytree(DATA / f"log_v{version}" / "table", folder / "log")
+    return str(folder / "log")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_stored_sample_is_readable(version: int, tmp_path: Path) -> None:
+    log = TransactionLog.open(sample(version, tmp_path))
+    expected = json.loads((DATA / f"log_v{version}" / "expected.json").read_text())
     rows = json.loads(json.dumps(to_rows(to_table(log.current())), default=str))
-    # A later version may add columns; those of version 1 keep their values.
+    # A later version may add columns; those of an earlier one keep their values.
     known = [{name: row[name] for name in expected["current"][0]} for row in rows]
     assert known == expected["current"]
     last = log.last_batch(expected["query_id"])
     assert last is not None
     assert (last.batch_id, len(last.pending)) == (expected["last_batch_id"], expected["pending"])
+
+
+def test_older_log_gets_the_new_columns_with_the_first_append(tmp_path: Path) -> None:
+    location = sample(1, tmp_path)
+    version = DeltaTable(location).version()
+    log = TransactionLog.open(location)
+    older = log.records().num_rows
+    assert DeltaTable(location).version() == version, "to open a log changed it"
+    written = decide(log, [3])
+    assert {field.name for field in DeltaTable(location).schema().fields} == set(SCHEMA.names)
+    run_maintenance(FileStore(location, {}), list(Task), Retention(history=AGES, idle=AGES))
+    rows = TransactionLog.open(location).records().to_pylist()
+    assert len(rows) == older + len(written)
+    named = {(row["version"], row["cluster_id"]) for row in rows}
+    assert named == {(1, None), (RECORD_VERSION, "cluster-1")}
+
+
+def test_queries_on_an_older_log_get_through_while_it_gets_its_columns(tmp_path: Path) -> None:
+    location = sample(1, tmp_path)
+    logs = [TransactionLog.open(location) for _ in range(4)]
+    barrier = Barrier(len(logs))
+
+    def run(number: int) -> None:
+        barrier.wait()
+        decide(logs[number], range(3), query_id=str(uuid.UUID(int=number)))
+
+    with ThreadPoolExecutor(len(logs)) as pool:
+        for future in [pool.submit(run, number) for number in range(len(logs))]:
+            future.result()
+    log = TransactionLog.open(location)
+    assert [log.last_batch_id(str(uuid.UUID(int=n))) for n in range(len(logs))] == [2] * len(logs)
 
 
 def test_new_log_needs_only_the_oldest_protocol_of_delta(tmp_path: Path) -> None:
@@ -81,18 +125,18 @@ def test_table_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     location = str(tmp_path / "log")
     TransactionLog.open(location)
     DeltaTable(location).alter.set_table_properties(
-        {VERSION_PROPERTY: "2"}, raise_if_not_exists=False
+        {VERSION_PROPERTY: "3"}, raise_if_not_exists=False
     )
-    with pytest.raises(LogVersionError, match=r"version 2.*Upgrade spark-eos"):
+    with pytest.raises(LogVersionError, match=r"version 3.*Upgrade spark-eos"):
         TransactionLog.open(location)
 
 
 def test_rows_of_a_newer_release_are_refused_without_reading_them(tmp_path: Path) -> None:
     location = str(tmp_path / "log")
     decide(TransactionLog.open(location), [0, 1])
-    newer = to_table([replace(row(7, at(1)), version=2)])
+    newer = to_table([replace(row(7, at(1)), version=3)])
     write_deltalake(location, newer, mode="append")
     for file in tmp_path.glob("log/*.parquet"):
         file.write_bytes(b"unreadable")
-    with pytest.raises(LogVersionError, match=r"version 2.*Upgrade spark-eos"):
+    with pytest.raises(LogVersionError, match=r"version 3.*Upgrade spark-eos"):
         TransactionLog.open(location)

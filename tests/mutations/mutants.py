@@ -8,6 +8,7 @@ from dataclasses import dataclass
 SIMULATION = "tests/simulation"
 REAL_LOG = "tests/integration/test_log_append.py"
 POWER_CUT = "tests/integration/test_log_power_cut.py"
+OTHER_CLUSTER = "tests/integration/test_other_cluster.py"
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,27 @@ MUTANTS = (
         "recovery/lost_log.py",
         "    if tail.last_batch_id is not None:\n",
         "    if True:\n",
+    ),
+    mutant(
+        "another cluster is asked what became of a batch",
+        "recovery/survey.py",
+        "    check_decided_here(records, ",
+        "    (lambda *a, **k: None)(records, ",
+        tests=OTHER_CLUSTER,
+    ),
+    mutant(
+        "a torn batch is written on on another cluster",
+        "recovery/recover.py",
+        "    if plan.verdict is Verdict.SOME_COMMITTED:\n",
+        "    if False:\n",
+        tests=OTHER_CLUSTER,
+    ),
+    mutant(
+        "a version is taken for written on another cluster",
+        "sink/batch_commit.py",
+        "    if tail.complete and tail.last_batch_id == options.version:\n",
+        "    if False:\n",
+        tests=OTHER_CLUSTER,
     ),
     mutant(
         "no recovery",

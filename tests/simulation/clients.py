@@ -71,6 +71,9 @@ class CoordinatorClient:
             for name in transactional_ids
         }
 
+    def cluster_id(self, deadline):
+        return "simulated"  # known since the first answer: no request
+
     def list_open(self, deadline):
         return self._list(TransactionState.ONGOING)
 

@@ -110,7 +110,7 @@ def test_attributes_and_settings_are_there() -> None:
     net = NetworkSelector(client_id="test")
     manager = Manager(net, bootstrap_servers=["127.0.0.1:1"], client_id="test", **TUNING)
     assert manager._conns == {}, "kafka-python changed KafkaConnectionManager._conns"
-    assert manager.cluster.brokers() == []
+    assert (manager.cluster.brokers(), manager.cluster.cluster_id) == ([], None)
     unknown = [name for name in TUNING if name not in KafkaConnectionManager.DEFAULT_CONFIG]
     assert not unknown, f"kafka-python has no settings {unknown}: they would be ignored silently"
     for name in ("security_protocol", "ssl_context", "sasl_mechanism", "sasl_plain_username"):

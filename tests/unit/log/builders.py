@@ -65,6 +65,7 @@ def row(
         sink_partitions=partitions,
         digest=f"{batch_id:08x}{partition:08x}",
         input_digest=f"{batch_id:016x}",
+        cluster_id="cluster-1",
     )
 
 

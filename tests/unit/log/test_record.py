@@ -87,6 +87,7 @@ def test_columns_and_their_order_are_the_stored_format() -> None:
         ("input_digest", "string"),
         ("group_id", "string"),
         ("source_offsets", "string"),
+        ("cluster_id", "string"),
     ]
 
 
@@ -97,8 +98,8 @@ def test_rows_come_back_newest_first_and_an_end_before_its_intent() -> None:
 
 
 def test_row_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(LogVersionError, match=r"version 2.*Upgrade spark-eos"):
-        from_table(to_table([replace(row(1, at(1)), version=2)]))
+    with pytest.raises(LogVersionError, match=r"version 3.*Upgrade spark-eos"):
+        from_table(to_table([replace(row(1, at(1)), version=3)]))
 
 
 def test_status_that_is_none_of_kafkas_is_refused() -> None:

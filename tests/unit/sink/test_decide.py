@@ -27,6 +27,9 @@ class Coordinator:
         answer = self.answers[min(self.asked, len(self.answers)) - 1]
         return dict.fromkeys(ids, answer)
 
+    def cluster_id(self, _deadline):
+        return "here"
+
 
 def check(coordinator):
     planned_at = decide.time.monotonic()
@@ -38,6 +41,7 @@ def test_coordinator_that_was_frozen_is_asked_again():
     coordinator = Coordinator(OLD, description(epoch=3, state=TransactionState.EMPTY), NOW)
     (row,) = check(coordinator)
     assert (row.state, coordinator.asked) == (TransactionState.PREPARE_COMMIT, 3)
+    assert row.cluster_id == "here"
 
 
 def test_answer_of_now_is_not_asked_for_again():

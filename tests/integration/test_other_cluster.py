@@ -1,0 +1,124 @@
+"""Servers that are another cluster than the one on which a batch was decided.
+
+It does not know the transactions, and its topics may have the same names, with records at the
+very offsets that the log names: a cluster that another was mirrored to, for example.
+"""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from spark_eos.errors import OperatorError, OptionError, TransactionLostError
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.log import TransactionLog
+from spark_eos.options import batch_write_options, stream_options
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.sink import commit as commit_step
+from spark_eos.sink.batch_commit import commit_write, plan_write
+from spark_eos.sink.commit import commit_batch
+from spark_eos.sink.connections import coordinator_client
+from spark_eos.sink.plan import plan_batch
+from spark_eos.source.snapshot import Snapshot
+from tests.integration.test_commit_and_abort import Query, refuse_to_complete
+
+PARTITIONS = 2
+RECORDS = 10
+
+
+@pytest.fixture
+def query(tmp_path, kafka, topic):
+    return Query(tmp_path, kafka, topic(PARTITIONS))
+
+
+@pytest.fixture
+def elsewhere(query, kafka3):
+    """The options of the query, for a cluster with a topic of the same name that has records."""
+    servers = kafka3.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers})
+    created = admin.create_topics([NewTopic(query.topic, num_partitions=PARTITIONS)])
+    created[query.topic].result(30)
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(PARTITIONS * RECORDS):
+        producer.produce(query.topic, "not ours", partition=number % PARTITIONS)
+    assert producer.flush(30) == 0
+    client = ClientConfig.from_options({"bootstrap.servers": servers})
+    return replace(query.options, client=client)
+
+
+def decide_only(query, monkeypatch):
+    """The driver dies behind its decision."""
+    with monkeypatch.context() as patched:
+        patched.setattr(commit_step, "complete", refuse_to_complete)
+        with pytest.raises(TransactionLostError):
+            commit_batch(query.options, query.write(0, ["a"], ["b"]), 0)
+
+
+def test_decided_batch_is_not_looked_for_on_another_cluster(query, elsewhere, monkeypatch):
+    decide_only(query, monkeypatch)
+    with pytest.raises(OperatorError, match="is decided on the Kafka cluster"):
+        plan_batch(elsewhere)
+    assert plan_batch(query.options).complete
+    query.check("a", "b")
+
+
+def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
+    """One transaction is committed, the other one was lost, and recovery has told the log."""
+    decide_only(query, monkeypatch)
+    coordinator = coordinator_client(query.options.client)
+    kept, lost = (
+        TransactionLog.open(query.options.transaction_log).last_batch(query.query_id).pending
+    )
+    for record in (kept, lost):
+        committed = record is kept
+        coordinator.end([record.identity], committed=committed, deadline=Deadline.after_ms(10_000))
+    assert plan_batch(query.options).committed_partitions == {0}
+    with pytest.raises(OperatorError, match="is decided on the Kafka cluster"):
+        plan_batch(elsewhere)
+
+
+def test_version_of_an_application_is_written_on_one_cluster(query, elsewhere, tmp_path):
+    """Else it would be taken for written on the other one too."""
+    given = {"topic": query.topic, "transactionLog": str(tmp_path / "log")}
+    given |= {"txnAppId": "nightly", "apiTimeoutMs": "10000"}
+
+    def options(client, version):
+        servers = {"kafka.bootstrap.servers": client.bootstrap_servers}
+        return batch_write_options(given | servers | {"txnVersion": str(version)})
+
+    here = options(query.options.client, 5)
+    query.query_id = here.query_id
+    commit_write(here, query.write(5, ["a"], tail=plan_write(here)))
+    assert plan_write(here).complete
+    with pytest.raises(OperatorError, match=r"batch 5 .* is decided on the Kafka cluster"):
+        plan_write(options(elsewhere.client, 5))
+    assert plan_write(options(elsewhere.client, 6)).last_batch_id == 5
+
+
+def test_query_whose_last_batch_is_complete_may_go_on_elsewhere(query, elsewhere):
+    commit_batch(query.options, query.write(0, ["a"], ["b"]), 0)
+    (query.checkpoint / "commits" / "0").touch()
+    assert plan_batch(elsewhere).last_batch_id == 0
+
+
+def test_snapshot_is_that_of_the_cluster_that_is_read(query, elsewhere):
+    """Else records of somebody else would be read at the offsets of another cluster."""
+    commit_batch(query.options, query.write(0, ["a"], ["b"]), 0)
+    (query.checkpoint / "commits" / "0").touch()
+
+    def snapshot(options):
+        given = {"subscribe": query.topic, "isolation.level": "snapshot"}
+        given["transactionLog"] = options.transaction_log
+        given["kafka.bootstrap.servers"] = options.client.bootstrap_servers
+        read = stream_options(given)
+        return Snapshot(read, read.snapshot)
+
+    with pytest.raises(OptionError, match=r"the output of query .* is on the Kafka cluster"):
+        snapshot(elsewhere).batches(0, 0)
+    home, query.options = query.options, elsewhere
+    commit_batch(elsewhere, query.write(1, ["c"], ["d"]), 1)
+    assert [batch.batch_id for batch in snapshot(home).batches(0, 0)] == [0]
+    assert [batch.batch_id for batch in snapshot(elsewhere).batches(1, 1)] == [1]
+    with pytest.raises(OptionError, match="Complete there: 1 to 1"):
+        snapshot(elsewhere).batches(0, 1)
