@@ -53,6 +53,7 @@ def simulated():
         patch.setattr(spark_eos.recovery.survey, "fates", clients.fates)
         patch.setattr(spark_eos.recovery.survey, "offsets_fate", clients.offsets_fate)
         patch.setattr(table.delta, "open_table", log.open_table)
+        patch.setattr(table.delta, "missing_columns", lambda _table: set())
         patch.setattr(table.delta, "FileStore", log.Store)
         patch.setattr(table.delta, "_write", log.write)
         for module in (table.delta, table.tail, table.settle):
