@@ -7,8 +7,9 @@ stays true whatever is appended meanwhile:
   end is younger stays, and an end whose intent is younger stays;
 - the transactions of a batch go together: a reader of whole batches must not find a part of one;
 - a pending decision never goes, and neither does a query's last batch;
-- a query that is idle for long, with nothing pending, is replaced by one `Dead` row per id. Those
-  go when they are old themselves.
+- a query that is idle for long, with nothing pending and nothing lost in its last batch, is
+  replaced by one `Dead` row per id. Those go when they are old themselves. What was aborted or lost
+  is still to be written when the query comes back, and a tombstone could not tell.
 """
 
 from collections import defaultdict
@@ -97,13 +98,17 @@ def _is_gone(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
 
 
 def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
-    """Idle, with its last row at hand, and every transaction at hand has ended."""
+    """Idle, with its last row at hand, every transaction has ended, and the last batch well."""
     newest = max(rows, key=entry_order)
+    last_batch = [row for row in rows if row.batch_id == tail.batch_id]
     return (
         tail.newest < cutoffs.idle
         and newest.entry_timestamp == tail.newest
         and newest.state is not TransactionState.DEAD
         and not any(_pending(group) for group in _transactions(rows))
+        and not any(
+            row.state is TransactionState.COMPLETE_ABORT for row in newest_per_id(last_batch)
+        )
     )
 
 

@@ -93,6 +93,21 @@ def test_idle_query_with_a_pending_decision_does_not_die() -> None:
     assert expiry.kept == (row(2, at(20)),)
 
 
+def test_idle_query_whose_last_batch_was_aborted_does_not_die() -> None:
+    """It is still to be written when the query comes back: a tombstone could not tell."""
+    lost = row(2, at(20), partition=1)
+    last = [*pair(2, 20), lost, lost.moved_to(COMPLETE_ABORT, at(21))]
+    expiry = judge([*pair(1, 10), *last], tail(2, at(21)), IDLE, NOW)
+    assert (set(expiry.kept), expiry.dead) == (set(last), ())
+
+
+def test_idle_query_whose_lost_partition_was_written_again_dies() -> None:
+    lost = row(2, at(20), epoch=7)
+    rows = [lost, lost.moved_to(COMPLETE_ABORT, at(21)), *pair(2, 22)]
+    expiry = judge(rows, tail(2, at(23)), IDLE, NOW)
+    assert [r.state for r in expiry.dead] == [DEAD]
+
+
 def test_idle_query_whose_newest_row_is_in_a_younger_file_does_not_die() -> None:
     expiry = judge(pair(1, 10), tail(2, at(20)), IDLE, NOW)
     assert expiry.dead == ()
