@@ -8,7 +8,7 @@ and copies its list of live files. So all three must stay few, whatever the age 
 | commits since the checkpoint | a checkpoint | 32 commits |
 | live files | merging them, in levels, as an LSM tree does | 32 files of a level |
 | commit files | removal of those far behind a checkpoint | 64 commits |
-| removed data files | removal after ten minutes (table.py) | 1,024 commits |
+| removed data files | removal after two hours | 1,024 commits |
 | rows | expiry (expiry.py) | 1,024 commits |
 
 All of it works on a snapshot of its own, so what the driver has seen does not move. A rewrite
@@ -52,6 +52,9 @@ REWRITE: Final = "spark-eos/rewrite"
 # A writer or reader that is further behind than this starts again from a newer checkpoint. On a
 # local disk each append lists them all: with 640 it took an eighth longer than in a new log.
 KEEP_COMMITS: Final = 256
+# Data files stay for so long: brokers take clocks that are ahead by an hour, and a transaction that
+# is held up for longer than its time-out, a quarter of an hour, is none any more.
+VACUUM_HOURS: Final = 2
 
 _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
@@ -139,8 +142,20 @@ def expire(table: DeltaTable, store: FileStore, retention: Retention, now: datet
 
 
 def vacuum(table: DeltaTable) -> None:
-    """Delete data files that no snapshot of the last minutes holds, or that none ever held."""
-    table.vacuum(dry_run=False, full=True, post_commithook_properties=NO_HOOKS)
+    """Delete data files that no snapshot of the last hours holds, or that none ever held.
+
+    Files are judged by their age, on the clock of this driver, and a file that another driver has
+    just written is in no snapshot yet: so the snapshot is new, and the age is far above what a
+    clock may be wrong by and a writer may be held up for.
+    """
+    table.update_incremental()
+    table.vacuum(
+        retention_hours=VACUUM_HOURS,
+        enforce_retention_duration=False,
+        dry_run=False,
+        full=True,
+        post_commithook_properties=NO_HOOKS,
+    )
 
 
 def clean_log(table: DeltaTable, store: FileStore) -> None:

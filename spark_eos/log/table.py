@@ -19,8 +19,8 @@ from spark_eos.protocol.transaction import RECORD_VERSION
 
 VERSION_PROPERTY: Final = "spark-eos.recordVersion"
 
-# Readers of a snapshot have this long to read the files that compaction replaced. It also bounds
-# the number of tombstones that each checkpoint carries, so it is minutes and not Delta's week.
+# Bounds the number of tombstones that a checkpoint carries, so it is minutes and not Delta's week.
+# The files themselves stay for longer, see retention.py.
 REMOVED_FILE_RETENTION: Final = "interval 10 minutes"
 # Where commits are removed by age, which is on object stores.
 COMMIT_RETENTION: Final = "interval 10 minutes"

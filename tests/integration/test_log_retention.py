@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from spark_eos.errors import CorruptLogError, RetriableError
 from spark_eos.log import Retention, TransactionLog, files, retention
 from spark_eos.log.files import FileStore, live_files
-from spark_eos.log.retention import Task, clean_log, compact, expire, run_maintenance, vacuum
+from spark_eos.log.retention import Task, clean_log, compact, expire, run_maintenance
 from spark_eos.protocol.transaction import TransactionRecord
 from tests.unit.log.builders import (
     COMPLETE_COMMIT,
@@ -142,30 +142,6 @@ def test_commits_on_an_object_store_are_removed_by_age(location: str) -> None:
         os.utime(path, (hour_ago, hour_ago))
     clean_log(table, store)
     assert sorted((Path(location) / "_delta_log").glob("*.json")) == commits[6:]
-    assert everything(location) == set(written)
-
-
-def test_reader_of_an_older_snapshot_has_time_to_read(location: str) -> None:
-    log = TransactionLog.open(location)
-    written = decide(log, range(20))
-    reader, store = opened(location)
-    compact(*opened(location))
-    vacuum(DeltaTable(location))
-    assert set(store.read(live_files(reader))) == set(written)
-
-
-def test_files_are_deleted_when_their_time_has_passed(
-    location: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = TransactionLog.open(location)
-    written = decide(log, range(20))
-    hour_ago = time.time_ns() - 3_600 * 10**9
-    with monkeypatch.context() as patch:
-        patch.setattr(files.time, "time_ns", lambda: hour_ago)
-        compact(*opened(location))
-    assert len(list(Path(location).glob("*.parquet"))) == 21
-    vacuum(DeltaTable(location))
-    assert len(list(Path(location).glob("*.parquet"))) == 1
     assert everything(location) == set(written)
 
 
