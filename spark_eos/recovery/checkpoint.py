@@ -9,10 +9,12 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from pyarrow import fs
 
 from spark_eos.errors import OptionError
+from spark_eos.log.table import table_uri
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import kafka_offsets
 
@@ -36,8 +38,13 @@ class Checkpoint:
         return str(json.loads(content)["id"])
 
     def has_commit(self, batch_id: int) -> bool:
-        """Whether Spark knows that the sink completed this batch."""
-        return self._read(f"commits/{batch_id}") is not None
+        """Whether Spark knows that the sink completed this batch.
+
+        Spark removes old files, so a newer one says it too: batches run one after the other.
+        """
+        if self._read(f"commits/{batch_id}") is not None:
+            return True
+        return any(int(name) > batch_id for name in self._list("commits") if name.isdigit())
 
     def input_digest(self, batch_id: int) -> str:
         """A short name for the input of a batch: its end offsets and its watermark.
@@ -78,18 +85,22 @@ class Checkpoint:
         return content.split("\n")
 
     def _read(self, name: str) -> str | None:
-        if _SCHEME.match(self.location):
-            filesystem, root = fs.FileSystem.from_uri(_hadoop_to_uri(self.location))
-        else:
-            filesystem, root = fs.LocalFileSystem(), self.location
+        filesystem, root = self._folder()
         try:
-            with filesystem.open_input_stream(f"{root.rstrip('/')}/{name}") as stream:
+            with filesystem.open_input_stream(f"{root}/{name}") as stream:
                 return bytes(stream.read()).decode()
         except FileNotFoundError:
             return None
 
+    def _list(self, name: str) -> list[str]:
+        filesystem, root = self._folder()
+        found = filesystem.get_file_info(fs.FileSelector(f"{root}/{name}", allow_not_found=True))
+        return [info.base_name for info in found]
 
-def _hadoop_to_uri(location: str) -> str:
-    """Hadoop writes `file:/a` and `s3a://`, Arrow reads `file:///a` and `s3://`."""
-    location = re.sub(r"^file:/+", "file:///", location)
-    return re.sub(r"^s3[an]://", "s3://", location)
+    def _folder(self) -> tuple[Any, str]:
+        """As Arrow takes it. Hadoop writes `file:/a b`, with nothing escaped, and `s3a://`."""
+        location = table_uri(self.location).rstrip("/")
+        if not _SCHEME.match(location):
+            return fs.LocalFileSystem(), location
+        filesystem, root = fs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", location))
+        return filesystem, root.rstrip("/")

@@ -54,10 +54,30 @@ def test_digest_is_that_of_offsets_and_watermark_alone(checkpoint):
 
 
 def test_commit_is_there_or_not(checkpoint, tmp_path):
-    assert not checkpoint.has_commit(0)
+    assert not checkpoint.has_commit(3)
     (tmp_path / "commits").mkdir()
-    (tmp_path / "commits" / "0").touch()
-    assert checkpoint.has_commit(0)
+    for name in ("2", ".3.crc", "3.tmp"):
+        (tmp_path / "commits" / name).touch()
+    assert not checkpoint.has_commit(3)
+    (tmp_path / "commits" / "3").touch()
+    assert checkpoint.has_commit(3)
+
+
+def test_commit_that_spark_has_removed_since(checkpoint, tmp_path):
+    """It keeps a hundred, and a query may write nothing for longer than that."""
+    (tmp_path / "commits").mkdir()
+    for batch_id in range(105, 206):
+        (tmp_path / "commits" / str(batch_id)).touch()
+    assert checkpoint.has_commit(5)
+    assert not checkpoint.has_commit(206)
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "a#b", "a%20b"])
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_location_is_a_path_with_nothing_escaped(tmp_path, scheme, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "metadata").write_text('{"id":"q"}')
+    assert Checkpoint(f"{scheme}{tmp_path / name}").query_id() == "q"
 
 
 def test_folder_that_is_no_checkpoint(checkpoint):
