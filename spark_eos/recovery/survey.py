@@ -6,19 +6,31 @@ it timed the transaction out) the data itself is asked. This is the one place th
 and recovery both come through here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_eos.errors import BrokerUnreachableError
+from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.coordinator import CoordinatorClient, EndAnswer
 from spark_eos.kafka.group import offsets_fate
 from spark_eos.kafka.visibility import fates
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.outcome import Outcome, error_name
+from spark_eos.protocol.outcome import AUTHORIZATION, Outcome, error_name
 from spark_eos.protocol.transaction import TransactionRecord
 from spark_eos.recovery.decided_here import check_decided_here
+
+
+def _raise_if_not_allowed(first: TransactionRecord, answers: Mapping[str, EndAnswer]) -> None:
+    """A right that was taken away says nothing of a transaction: it is open, and stays decided."""
+    for name, answer in answers.items():
+        if answer.code in AUTHORIZATION:
+            raise OptionError(
+                f"batch {first.batch_id} of query {first.query_id} is decided, and the cluster does"
+                f" not allow to commit '{name}': grant this user WRITE on the resource"
+                f" TransactionalId '{name}' and start the query again, before its transactions time"
+                " out"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +58,7 @@ def survey(
         return Survey(fates={}, refusals={})
     check_decided_here(records, config=config, coordinator=coordinator, deadline=deadline)
     answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
+    _raise_if_not_allowed(records[0], answers)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]
     if unknown:
         raise BrokerUnreachableError(
