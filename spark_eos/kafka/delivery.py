@@ -7,6 +7,14 @@ from confluent_kafka import KafkaError, Message
 from spark_eos.errors import DeliveryError, OptionError, SparkEosError
 from spark_eos.protocol.transaction import PartitionOffsets
 
+# Deterministic: the same row is refused each time.
+_ROW_REFUSED = {
+    KafkaError.INVALID_TIMESTAMP: "See column 'timestamp' and the topic's"
+    " message.timestamp.before.max.ms and message.timestamp.after.max.ms",
+    KafkaError.INVALID_RECORD: "A compacted topic needs a key in each row, see column 'key'. See"
+    " also the topic's message.timestamp.before.max.ms and message.timestamp.after.max.ms",
+    KafkaError.POLICY_VIOLATION: "A policy of the brokers refuses it",
+}
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
@@ -96,8 +104,15 @@ def refusal(
     code = error.code()
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
         return OptionError(
-            f"a record of {size} bytes is larger than topic '{topic}' takes. Raise the topic's"
-            " max.message.bytes and the option kafka.message.max.bytes, or write smaller records"
+            f"a record of {size} bytes, or the batch that librdkafka put it into, is larger than"
+            f" topic '{topic}' takes. Raise the topic's max.message.bytes and the option"
+            " kafka.message.max.bytes, or write smaller records; where records are small, lower"
+            " kafka.batch.size to below max.message.bytes"
+        )
+    if code in _ROW_REFUSED:
+        return OptionError(
+            f"topic '{topic}' does not take a record as it is: {error.str()} ({error.name()})."
+            f" {_ROW_REFUSED[code]}"
         )
     if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return OptionError(

@@ -40,6 +40,7 @@ class IdempotentProducer:
         self._send_timeout_ms = send_timeout_ms
         self._connected = False
         self._sent = 0
+        self._taken = 0  # as many as were delivered when the time-out began to count
         self._reports = DeliveryReports(name)
         fixed = {"enable.idempotence": True, "acks": "all", **settings}
         try:
@@ -92,11 +93,18 @@ class IdempotentProducer:
         self._reports.raise_failure()
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when the broker has taken every row."""
-        self._serve(self._producer.flush, max(0.1, deadline.remaining_s))
-        self._reports.raise_failure()
-        if self._reports.delivered != self._sent:
-            raise self._not_taken()
+        """Return when the broker has taken every row. A slow one may take its time, for as long as
+        it takes some: a quota, large rows and a busy disk are no failures.
+        """
+        while True:
+            taken = self._reports.delivered
+            self._serve(self._producer.flush, max(0.1, deadline.remaining_s))
+            self._reports.raise_failure()
+            if self._reports.delivered == self._sent:
+                return
+            if self._reports.delivered == taken:
+                raise self._not_taken()
+            deadline = Deadline.after_ms(self._send_timeout_ms)
 
     def abort(self, deadline: Deadline) -> None:  # noqa: ARG002
         """Drop what is queued."""
@@ -136,8 +144,10 @@ class IdempotentProducer:
             deadline = self._wait(deadline)
 
     def _wait(self, deadline: Deadline | None) -> Deadline:
-        """Let the broker take some rows; the time-out counts from the first wait."""
-        deadline = deadline or Deadline.after_ms(self._send_timeout_ms)
+        """Let the broker take some rows; the time-out counts from when it took the last one."""
+        if deadline is None or self._reports.delivered > self._taken:
+            self._taken = self._reports.delivered
+            deadline = Deadline.after_ms(self._send_timeout_ms)
         self._serve(self._producer.poll, 0.02)
         self._reports.raise_failure()
         if deadline.passed:
@@ -162,8 +172,8 @@ class IdempotentProducer:
     def _not_taken(self) -> BrokerUnreachableError:
         return BrokerUnreachableError(
             f"{self._config.bootstrap_servers} took {self._reports.delivered} of {self._sent}"
-            f" records of {self._name} within {self._send_timeout_ms} ms."
-            " Check that the brokers are up and that enough replicas are in sync"
+            f" records of {self._name}, and then none for {self._send_timeout_ms} ms. Check that"
+            " the brokers are up, that enough replicas are in sync, and the quotas of this user"
         )
 
     def _refusal(
