@@ -76,12 +76,28 @@ def last_stable_offsets(
     config: ClientConfig, partitions: Iterable[tuple[str, int]], deadline: Deadline
 ) -> dict[tuple[str, int], int]:
     """Up to where read_committed readers can get; absent for a partition without an answer."""
+    return _latest(config, partitions, IsolationLevel.READ_COMMITTED, deadline)
+
+
+def end_offsets(
+    config: ClientConfig, partitions: Iterable[tuple[str, int]], deadline: Deadline
+) -> dict[tuple[str, int], int]:
+    """Behind the last record, committed or not; absent for a partition without an answer."""
+    return _latest(config, partitions, IsolationLevel.READ_UNCOMMITTED, deadline)
+
+
+def _latest(
+    config: ClientConfig,
+    partitions: Iterable[tuple[str, int]],
+    level: IsolationLevel,
+    deadline: Deadline,
+) -> dict[tuple[str, int], int]:
     admin = Admin(config)
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     wanted = {TopicPartition(*partition): latest for partition in partitions}
     futures = admin.client.list_offsets(
         wanted,
-        isolation_level=IsolationLevel.READ_COMMITTED,
+        isolation_level=level,
         request_timeout=timeout_s(deadline),
     )
     found: dict[tuple[str, int], int] = {}

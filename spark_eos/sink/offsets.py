@@ -6,10 +6,12 @@ The offsets are where the batch ends, as Spark wrote them to the checkpoint befo
 
 import json
 from dataclasses import replace
+from typing import Final
 
 from spark_eos.errors import OptionError
 from spark_eos.failpoints import failpoint
-from spark_eos.kafka.cluster import partition_counts
+from spark_eos.kafka.cluster import end_offsets, partition_counts
+from spark_eos.kafka.follow import Pauses
 from spark_eos.kafka.group import check_not_in_use, group_metadata
 from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.options import SinkOptions
@@ -20,8 +22,10 @@ from spark_eos.protocol.transaction import PreparedTransaction
 from spark_eos.protocol.transactional_id import TransactionalId
 from spark_eos.recovery.checkpoint import Checkpoint
 
+# How long a new leader may take to learn how far its log is committed.
+_OUTDATED_MS: Final = 5_000
 # The topics that this process has seen on the sink's cluster.
-_seen: set[tuple[SinkOptions, str]] = set()
+_seen: dict[tuple[SinkOptions, str], bool] = {}
 
 
 def prepare_offsets(
@@ -55,6 +59,27 @@ def prepare_offsets(
     return replace(prepared, group_id=options.group_id, source_offsets=json.dumps(to_map(offsets)))
 
 
+def _check_ends(options: SinkOptions, offsets: Offsets, deadline: Deadline) -> None:
+    """A topic of the same name on another cluster, a mirror for example, is not the source's.
+
+    A leader that has just been elected may not know for a moment how far its log is committed.
+    """
+    pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
+    while True:
+        ends = end_offsets(options.client, offsets, deadline)
+        behind = [p for p, offset in offsets.items() if ends.get(p, offset) < offset]
+        if not behind:
+            return
+        if not pauses.wait():
+            break
+    topic, partition = behind[0]
+    raise OptionError(
+        f"group.id '{options.group_id}' can be moved only on the cluster that is written to, and"
+        f" there {topic}-{partition} ends at {ends[behind[0]]}, before the batch's end at"
+        f" {offsets[behind[0]]}: the source reads another cluster. Remove group.id"
+    )
+
+
 def _check_topics(options: SinkOptions, offsets: Offsets, deadline: Deadline) -> None:
     if not offsets:
         raise OptionError(
@@ -62,6 +87,8 @@ def _check_topics(options: SinkOptions, offsets: Offsets, deadline: Deadline) ->
             " there are no offsets to commit. Remove group.id"
         )
     new = sorted({topic for topic, _ in offsets if (options, topic) not in _seen})
+    if not new:
+        return
     try:
         partition_counts(options.client, new, deadline)
     except OptionError as error:
@@ -69,4 +96,5 @@ def _check_topics(options: SinkOptions, offsets: Offsets, deadline: Deadline) ->
             f"group.id '{options.group_id}' can be moved only on the cluster that is written to,"
             f" and the source's topic is not there: {error}"
         ) from None
-    _seen.update((options, topic) for topic in new)
+    _check_ends(options, {p: o for p, o in offsets.items() if p[0] in new}, deadline)
+    _seen.update({(options, topic): True for topic in new})

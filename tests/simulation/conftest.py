@@ -47,9 +47,10 @@ def simulated():
         patch.setattr(sink.plan, "_planned_after", Kept("planned"))
         patch.setattr(sink.plan, "check_cluster", clients.check_cluster)
         patch.setattr(sink.write, "TransactionalProducer", clients.TransactionalProducer)
-        for name in ("TransactionalProducer", "partition_counts", "group_metadata"):
+        for name in ("TransactionalProducer", "partition_counts", "end_offsets", "group_metadata"):
             patch.setattr(sink.offsets, name, getattr(clients, name))
         patch.setattr(sink.offsets, "check_not_in_use", clients.check_not_in_use)
+        patch.setattr(sink.offsets, "_seen", Kept("seen"))
         patch.setattr(spark_eos.recovery.survey, "fates", clients.fates)
         patch.setattr(spark_eos.recovery.survey, "offsets_fate", clients.offsets_fate)
         patch.setattr(table.delta, "open_table", log.open_table)
@@ -62,6 +63,7 @@ def simulated():
             patch.setattr(module, "to_table", list)
             patch.setattr(module, "from_table", log.newest_first)
         patch.setattr(Checkpoint, "_read", lambda _self, name: current().world.files.get(name))
+        patch.setattr(Checkpoint, "_list", lambda _self, name: current().world.names_in(name))
         patch.setattr(sink.task, "current_task", lambda: current().task)
         patch.setattr(sink.writer, "task_started", lambda: None)
         for module in (sink.abort, sink.decide, sink.writer):
