@@ -103,6 +103,10 @@ class TransactionLog:
         """The last batch that the query has in the log."""
         return self._tail(query_id).batch_id
 
+    def newest_entry(self, query_id: str) -> datetime:
+        """When the newest row of the query was logged: every append moves it."""
+        return self._tail(query_id).newest
+
     def last_batch(self, query_id: str) -> LoggedBatch | None:
         """The query's last batch, in a time that does not depend on the size of the log."""
         return self._read_tail(query_id).batch

@@ -61,6 +61,11 @@ def _check_transitions(
 def _check_step(before: TransactionRecord | None, record: TransactionRecord) -> None:
     """A row continues its transaction, or starts one that is open in Kafka and new to the log."""
     if before is not None and before.identity == record.identity:
+        if record.state.is_pending:
+            raise CorruptLogError(
+                f"it is {before.state.wire_name} already, and one epoch is one transaction:"
+                f" {record.state.wire_name} cannot follow"
+            )
         transition(before.state, record.state)
         return
     if before is not None and before.state is not TransactionState.DEAD:

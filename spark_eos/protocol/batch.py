@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spark_eos.errors import CorruptLogError
+from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionRecord
 
 
@@ -19,6 +20,14 @@ class LoggedBatch:
     def pending(self) -> tuple[TransactionRecord, ...]:
         """The transactions with a logged intent and no logged end."""
         return tuple(record for record in self.records if record.state.is_pending)
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether nothing of it is committed or may still be."""
+        return not any(record.state in _MAY_BE_VISIBLE for record in self.records)
+
+
+_MAY_BE_VISIBLE = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
 
 def latest_batch(records: Iterable[TransactionRecord]) -> LoggedBatch | None:

@@ -27,6 +27,7 @@ class RunningBatch:
     results: tuple[TaskResult, ...]
     offsets: PreparedTransaction | None = None
     cluster_id: str | None = None
+    is_batch_write: bool = False  # its batch id is the version of an application
 
     @property
     def transactions(self) -> tuple[tuple[TaskResult | None, PreparedTransaction], ...]:
@@ -124,7 +125,7 @@ def decision_rows(
     if last is None:
         return tuple(rows)
     if last.batch_id < batch.batch_id:
-        return (*rows, *completion_rows(last, at))
+        return (*rows, *_completion_before(batch, last, at))
     written = {row.identity.transactional_id for row in rows}
     emptied = (
         record.moved_to(TransactionState.EMPTY, at)
@@ -133,6 +134,18 @@ def decision_rows(
         and record.identity.transactional_id not in written
     )
     return (*rows, *emptied)
+
+
+def _completion_before(
+    batch: RunningBatch, last: LoggedBatch, at: datetime
+) -> tuple[TransactionRecord, ...]:
+    """The completion of the batch before, which rides on this one's rows.
+
+    Nobody owes a version of an application: one that failed as a whole may be left out.
+    """
+    if batch.is_batch_write and last.is_aborted:
+        return ()
+    return completion_rows(last, at)
 
 
 def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord, ...]:
@@ -161,7 +174,7 @@ def abort_rows(
         intent = ongoing.moved_to(TransactionState.PREPARE_ABORT, prepared_at)
         rows += [intent, intent.moved_to(TransactionState.COMPLETE_ABORT, completed_at)]
     if rows and last is not None and last.batch_id < batch.batch_id:
-        rows += completion_rows(last, prepared_at)
+        rows += _completion_before(batch, last, prepared_at)
     return tuple(rows)
 
 

@@ -7,6 +7,7 @@ it decides or skips, what ran now with what is in the log.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 
 from spark_eos.errors import NonDeterministicReplayError
@@ -28,6 +29,7 @@ class QueryTail:
 
     query_id: str
     last_batch_id: int | None = None
+    newest_entry: datetime | None = None  # of the query in the log: it tells whether that moved
     committed_partitions: frozenset[int] = frozenset()
     committed_offsets: bool = False
     complete: bool = True

@@ -35,13 +35,15 @@ def recover(
     """
     last_batch_id = log.last_batch_id(query_id)
     if last_batch_id is None or (checkpoint and checkpoint.has_commit(last_batch_id)):
-        return QueryTail(query_id=query_id, last_batch_id=last_batch_id)
+        return _complete_tail(query_id, log)
     batch = log.last_batch(query_id)
     if batch is None and checkpoint is None:  # long complete, and expired
-        return QueryTail(query_id=query_id, last_batch_id=last_batch_id)
+        return _complete_tail(query_id, log)
     if batch is None:
         raise OutcomeUnknownError(
             f"the log's last batch of query {query_id} is {last_batch_id}, and its rows are gone"
+            f" from the transaction log at {log.location}. See whether its rows are in the topic,"
+            " write what is missing by hand, and start with a new checkpointLocation"
         )
     if batch.pending:
         log.sync()
@@ -68,11 +70,20 @@ def recover(
     return QueryTail(
         query_id=query_id,
         last_batch_id=batch.batch_id,
+        newest_entry=log.newest_entry(query_id),
         complete=plan.verdict is Verdict.ALL_COMMITTED,
         committed_partitions=frozenset(
             r.sink_partition for r in plan.committed if r.sink_partition is not None
         ),
         committed_offsets=any(r.sink_partition is None for r in plan.committed),
+    )
+
+
+def _complete_tail(query_id: str, log: TransactionLog) -> QueryTail:
+    return QueryTail(
+        query_id=query_id,
+        last_batch_id=log.last_batch_id(query_id),
+        newest_entry=log.newest_entry(query_id),
     )
 
 

@@ -63,6 +63,8 @@ def _abort_batch(
     ended = abort_prepared(messages, decided, coordinator, deadline)
     if complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
         return
+    if is_decided(messages, decided):
+        return
     batch = None
     if messages:
         batch = running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions)
@@ -109,6 +111,13 @@ def decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> set
     return {record.identity for record in batch.records} if batch is not None else set()
 
 
+def is_decided(messages: Sequence[TaskMessage], decided: Container[ProducerIdentity]) -> bool:
+    """Whether the log has decided this very attempt. Whatever became of it is in the log, and is
+    not for `abort` to tell: the answer of a `commit` that ended well may have been lost.
+    """
+    return any(identity in decided for identity in _named(messages))
+
+
 def complete_if_decided(
     query_id: str,
     batch_id: int,
@@ -142,12 +151,15 @@ def abort_prepared(
     Whatever the answer: a transaction that is refused here has ended, or its id belongs to a newer
     attempt; one that is unknown is aborted by its id's next user or by its time-out.
     """
-    named = [m.result.transaction.identity for m in messages if m.result.transaction]
-    identities = [identity for identity in named if identity not in decided]
+    identities = [identity for identity in _named(messages) if identity not in decided]
     if not identities:
         return True
     answers = coordinator.end(identities, committed=False, deadline=deadline)
     return all(answer.outcome is Outcome.DONE for answer in answers.values())
+
+
+def _named(messages: Sequence[TaskMessage]) -> list[ProducerIdentity]:
+    return [m.result.transaction.identity for m in messages if m.result.transaction]
 
 
 def log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:

@@ -14,7 +14,6 @@ from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, completion_rows
 from spark_eos.protocol.replay import QueryTail
-from spark_eos.recovery.decided_here import check_decided_here
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
 from spark_eos.sink.abort import (
@@ -22,6 +21,7 @@ from spark_eos.sink.abort import (
     complete_if_decided,
     decided_identities,
     fence_silent,
+    is_decided,
     log_abort,
 )
 from spark_eos.sink.cluster import check_cluster
@@ -30,6 +30,7 @@ from spark_eos.sink.complete import complete
 from spark_eos.sink.connections import coordinator_client, transaction_log
 from spark_eos.sink.decide import check, is_visible_already
 from spark_eos.sink.message import TaskMessage, running_batch, same_batch
+from spark_eos.sink.version import check_version
 
 _LOG = logging.getLogger(__name__)
 _NO_INPUT_DIGEST = ""  # a batch write has no offsets that could be compared
@@ -52,14 +53,7 @@ def plan_write(options: BatchWriteOptions) -> QueryTail:
         timeout_ms=options.transaction_timeout_ms,
         deadline=deadline,
     )
-    if tail.complete and tail.last_batch_id == options.version:
-        last = log.last_batch(options.query_id)
-        check_decided_here(
-            last.records if last is not None else (),
-            config=options.client,
-            coordinator=coordinator,
-            deadline=deadline,
-        )
+    check_version(options, tail, log=log, coordinator=coordinator, deadline=deadline)
     abort_orphans(
         options.query_id,
         coordinator=coordinator,
@@ -74,7 +68,7 @@ def commit_write(options: BatchWriteOptions, messages: Sequence[TaskMessage]) ->
     """Return when every row is visible."""
     deadline = Deadline.after_ms(options.api_timeout_ms)
     tail = same_batch(messages, options.version)
-    batch = running_batch(messages, _NO_INPUT_DIGEST, len(messages))
+    batch = _written_batch(messages, len(messages))
     if options.transaction_log is None:
         _commit_without_log(options, batch, messages[0].planned_at, deadline)
         return
@@ -87,6 +81,11 @@ def commit_write(options: BatchWriteOptions, messages: Sequence[TaskMessage]) ->
         rows = completion_rows(last, log.next_timestamp(options.query_id))
         log.append(options.query_id, options.version, rows)
     log.maintain()
+
+
+def _written_batch(messages: Sequence[TaskMessage], sink_partitions: int) -> RunningBatch:
+    batch = running_batch(messages, _NO_INPUT_DIGEST, sink_partitions)
+    return replace(batch, is_batch_write=True)
 
 
 def abort_write(
@@ -121,9 +120,9 @@ def _abort_write(
         ended = abort_prepared(messages, decided, coordinator, deadline)
         if complete_if_decided(
             query_id, options.version, log, coordinator, options.client, deadline
-        ):
+        ) or is_decided(messages, decided):
             return
-    batch = running_batch(messages, _NO_INPUT_DIGEST, sink_partitions) if messages else None
+    batch = _written_batch(messages, sink_partitions) if messages else None
     began = datetime.now(UTC) if log is None else log.next_timestamp(query_id)
     if log is None:
         abort_prepared(messages, (), coordinator, deadline)

@@ -37,7 +37,7 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
 
     Raises where what is in the log and what ran now are not the same batch.
     """
-    if log.last_batch_id(batch.query_id) != tail.last_batch_id:
+    if log.newest_entry(batch.query_id) != tail.newest_entry:
         raise FencedError(
             f"another driver moved the log to batch {log.last_batch_id(batch.query_id)} of query"
             f" {batch.query_id} while this one ran batch {batch.batch_id} after"
@@ -46,6 +46,8 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
     if tail.last_batch_id is None or batch.batch_id > tail.last_batch_id:
         return False
     logged = log.batch(batch.query_id, batch.batch_id)
+    if logged is None and batch.is_batch_write:  # long complete, and expired
+        return True
     if batch.batch_id < tail.last_batch_id or tail.complete:
         check_same_batch(
             logged,

@@ -125,6 +125,25 @@ def test_abort_before_the_decision_ends_the_transactions_and_tells_the_log(query
     query.check("a", "b")
 
 
+def test_abort_of_an_attempt_that_recovery_has_judged_changes_nothing(query, monkeypatch, caplog):
+    """An old driver decided; a new one found a part of it lost and has told so; the old wakes."""
+    messages = query.write(0, ["a"], ["b"])
+    with monkeypatch.context() as patched:
+        patched.setattr(commit_step, "complete", refuse_to_complete)
+        with pytest.raises(TransactionLostError):
+            commit_batch(query.options, messages, 0)
+    coordinator = CoordinatorClient(ClientConfig(pairs=query.options.client.pairs))
+    for message, committed in zip(messages, (True, False), strict=True):
+        identity = message.result.transaction.identity
+        coordinator.end([identity], committed=committed, deadline=Deadline.after_ms(10_000))
+    coordinator.close()
+    assert plan_batch(query.options).committed_partitions == {0}
+    judged = query.states()
+    abort_batch(query.options, messages, 0, 2)
+    assert (query.states(), caplog.records) == (judged, [])
+    assert plan_batch(query.options).committed_partitions == {0}
+
+
 def test_abort_fences_the_partition_that_has_no_message(query):
     """Its task may still run: it has opened a transaction, and nobody else knows of it."""
     named, silent = query.write(0, ["a"], ["b"])

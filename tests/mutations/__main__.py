@@ -11,7 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutations.mutants import MUTANTS, SIMULATION
+from tests.mutations.mutant import SIMULATION
+from tests.mutations.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("spark_eos", "tests", "pyproject.toml")

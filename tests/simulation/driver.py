@@ -69,6 +69,10 @@ class World:
     storage: Storage = field(default_factory=Storage)
     files: dict[str, str] = field(default_factory=lambda: {"metadata": f'{{"id":"{QUERY_ID}"}}'})
 
+    def names_in(self, folder):
+        """The files of a folder of the checkpoint."""
+        return [n.partition("/")[2] for n in self.files if n.startswith(f"{folder}/")]
+
 
 class ConcurrentUpdateError(Exception):
     """Spark's: multiple streaming jobs detected."""
@@ -118,8 +122,7 @@ class Driver:
         try:
             for partition, values in enumerate(rows):
                 messages[partition] = self.run_task(writer, batch_id, partition, values)
-            with running(self._committer):
-                StreamWriter(self._options).commit(messages, batch_id)
+            self.commit(messages, batch_id)
         except (Exception, KilledError):
             self.abort(messages, batch_id)
             raise
@@ -131,6 +134,11 @@ class Driver:
         """The writer that travels to the tasks."""
         with running(self._planner):
             return StreamWriter(self._options, plan_batch(self._options))
+
+    def commit(self, messages, batch_id):
+        """What Spark calls when every task has ended well."""
+        with running(self._committer):
+            StreamWriter(self._options).commit(messages, batch_id)
 
     def abort(self, messages, batch_id):
         """What Spark calls after a failure or a stop."""

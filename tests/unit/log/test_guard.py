@@ -80,6 +80,12 @@ def test_second_end_of_a_transaction_is_refused() -> None:
         check_append(tail(done), 4, [row(4, at(2), state=COMPLETE_ABORT)])
 
 
+def test_intent_to_abort_what_is_committed_is_refused() -> None:
+    done = row(4, at(1), state=COMPLETE_COMMIT)
+    with pytest.raises(CorruptLogError, match="it is CompleteCommit already"):
+        check_append(tail(done), 4, [row(4, at(2), state=TransactionState.PREPARE_ABORT)])
+
+
 def test_batch_before_the_last_one_is_refused() -> None:
     with pytest.raises(CorruptLogError, match="the log is at batch 4 already"):
         check_append(tail(row(4, at(1))), 3, [row(3, at(2))])

@@ -1,0 +1,65 @@
+"""Planner worker, batch writes. May this version of an application be written, or was it?
+
+Versions go up, and each is written once: Delta's rule, where the pair belongs to a table. Here it
+belongs to a log, so what would be skipped is compared with what was written: the same cluster, the
+same topic. A skip of anything else would be a loss that nobody sees.
+"""
+
+from spark_eos.errors import OperatorError
+from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.log import TransactionLog
+from spark_eos.options import BatchWriteOptions
+from spark_eos.protocol.batch import LoggedBatch
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.replay import QueryTail
+from spark_eos.recovery.decided_here import check_decided_here
+
+
+def check_version(
+    options: BatchWriteOptions,
+    tail: QueryTail,
+    *,
+    log: TransactionLog,
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> None:
+    """Raise where the version can neither be written nor be taken for written."""
+    if tail.last_batch_id is None:
+        return
+    if options.version > tail.last_batch_id:
+        if not tail.complete and tail.committed_partitions:
+            raise OperatorError(
+                f"version {tail.last_batch_id} of this txnAppId is committed in part, and the rest"
+                " of its rows is not there yet: write it again, from the same rows, before version"
+                f" {options.version}"
+            )
+        return
+    logged = log.batch(options.query_id, options.version)
+    if logged is None:  # long complete, and expired
+        return
+    if logged.is_aborted:
+        _check_is_last(options, tail)
+        return
+    check_decided_here(
+        logged.records, config=options.client, coordinator=coordinator, deadline=deadline
+    )
+    _check_topic(options, logged)
+
+
+def _check_is_last(options: BatchWriteOptions, tail: QueryTail) -> None:
+    if options.version != tail.last_batch_id:
+        raise OperatorError(
+            f"version {options.version} of this txnAppId was aborted, and version"
+            f" {tail.last_batch_id} was written since. Versions only go up: write these rows as"
+            f" version {(tail.last_batch_id or 0) + 1} or later"
+        )
+
+
+def _check_topic(options: BatchWriteOptions, logged: LoggedBatch) -> None:
+    topics = sorted({p.topic for record in logged.records for p in record.partitions})
+    if options.topic is not None and topics and options.topic not in topics:
+        raise OperatorError(
+            f"version {options.version} of this txnAppId was written to {', '.join(topics)} and not"
+            f" to '{options.topic}', where it would be taken for written: give each topic a"
+            " txnAppId of its own"
+        )

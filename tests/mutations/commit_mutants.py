@@ -1,0 +1,143 @@
+"""Commit worker: decide, complete, abort, and the offsets of the source."""
+
+from tests.mutations.mutant import mutant
+
+_OFFSETS = "        batch = replace(batch, offsets=offsets)\n"
+
+COMMIT_MUTANTS = (
+    # The decision
+    mutant(
+        "no check of the prepared transactions before the decision",
+        "sink/decide.py",
+        "    check_prepared(\n",
+        "    (lambda *a, **k: None)(\n",
+    ),
+    mutant(
+        "a coordinator that answers from the past is believed",
+        "sink/decide.py",
+        "    while is_from_the_past(batch, found) and pauses.wait():\n",
+        "    while False:\n",
+        tests="tests/unit/sink/test_decide.py",
+    ),
+    mutant(
+        "records at unknown offsets are decided on",
+        "kafka/delivery.py",
+        "        if any(p.first_offset < 0 or p.last_offset < 0 for p in written):\n",
+        "        if False:\n",
+        tests="tests/unit/kafka/test_delivery.py",
+    ),
+    mutant(
+        "EndTxn before the decision",
+        "sink/decide.py",
+        '    failpoint("checked")\n',
+        "    coordinator.end([r.identity for r in decided], committed=True, deadline=deadline)\n",
+    ),
+    mutant(
+        "the planner's view of the log is not compared with the commit worker's",
+        "sink/decide.py",
+        "if log.newest_entry(batch.query_id) != tail.newest_entry:",
+        "if False:",
+    ),
+    mutant(
+        "only the number of the last batch is compared",
+        "sink/decide.py",
+        "if log.newest_entry(batch.query_id) != tail.newest_entry:",
+        "if log.last_batch_id(batch.query_id) != tail.last_batch_id:",
+    ),
+    mutant(
+        "an empty partition leaves no row",
+        "protocol/decision.py",
+        "    return (*rows, *emptied)\n",
+        "    return tuple(rows)\n",
+    ),
+    mutant(
+        "a batch that has no rows any more leaves no row",
+        "sink/decide.py",
+        "    if decided or any(row.state is TransactionState.EMPTY for row in rows):\n",
+        "    if decided:\n",
+    ),
+    mutant(
+        "an older batch that comes back is not compared",
+        "sink/decide.py",
+        "    if batch.batch_id < tail.last_batch_id or tail.complete:\n",
+        "    if batch.batch_id < tail.last_batch_id:\n        return True\n    if tail.complete:\n",
+    ),
+    mutant(
+        "the end of the batch before is not logged",
+        "protocol/decision.py",
+        "        return (*rows, *_completion_before(batch, last, at))\n",
+        "        return tuple(rows)\n",
+    ),
+    # Complete
+    mutant(
+        "an aborted transaction is taken for complete",
+        "sink/complete.py",
+        "        if fate is Fate.COMMITTED:\n",
+        "        if fate in (Fate.COMMITTED, Fate.ABORTED):\n",
+    ),
+    # Abort
+    mutant(
+        "abort() does not look at the log",
+        "sink/abort.py",
+        "    if complete_if_decided("
+        "query_id, batch_id, log, coordinator, options.client, deadline):",
+        "    if False:",
+    ),
+    mutant(
+        "abort() does not fence the partitions without a message",
+        "sink/abort.py",
+        "    fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)\n",
+    ),
+    mutant(
+        "abort() fences once, and does not watch",
+        "sink/abort.py",
+        "        if watch.passed:\n            return\n",
+        "        return\n",
+    ),
+    mutant(
+        "abort() leaves the offsets transaction open",
+        "sink/abort.py",
+        "        _fence_open("
+        "str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)\n",
+        "        pass\n",
+    ),
+    mutant(
+        "abort() does not end what the messages name",
+        "sink/abort.py",
+        "    if not identities:\n",
+        "    if True:\n",
+    ),
+    mutant(
+        "abort() of an overtaken driver fences the new one",
+        "sink/abort.py",
+        "if last_batch_id is not None and last_batch_id > batch_id:",
+        "if False:",
+    ),
+    mutant(
+        "abort() completes a decision that may not be on the disk",
+        "sink/abort.py",
+        "    if decided:\n        log.sync()\n",
+    ),
+    # The offsets of the source
+    mutant(
+        "the offsets are committed on their own",
+        "sink/commit.py",
+        _OFFSETS,
+        "        if offsets is not None:\n"
+        "            coordinator_client(options.client).end("
+        "[offsets.identity], committed=True, deadline=deadline)\n",
+    ),
+    mutant("the offsets are not in the decision", "sink/commit.py", _OFFSETS),
+    mutant(
+        "offsets that are committed are moved again",
+        "protocol/replay.py",
+        "not self.complete and not self.committed_offsets)",
+        "not self.complete)",
+    ),
+    mutant(
+        "the offsets of a torn batch are not moved",
+        "protocol/replay.py",
+        "            or (batch_id == self.last_batch_id and not self.complete"
+        " and not self.committed_offsets)\n",
+    ),
+)

@@ -1,0 +1,172 @@
+"""Planner: recovery, and a batch that runs again."""
+
+from tests.mutations.mutant import OTHER_CLUSTER, VERSIONS, Mutant, mutant
+
+_COMMITTED_BATCH = "        if batch_id < self.last_batch_id or self.complete:\n"
+_WRITE_ONCE = "return Action.SKIP if partition in self.committed_partitions else Action.WRITE"
+_LOOK = "found |= fates(config, looked, deadline)"
+_GROUP_LOOK = "= offsets_fate(config, r.group_id, r.source_offsets, deadline)"
+
+RECOVERY_MUTANTS = (
+    # Recovery
+    mutant(
+        "recovery completes a decision that may not be on the disk",
+        "recovery/recover.py",
+        "    if batch.pending:\n        log.sync()\n",
+    ),
+    mutant(
+        "a log that does not know the query is believed",
+        "recovery/lost_log.py",
+        "    if tail.last_batch_id is not None:\n",
+        "    if True:\n",
+    ),
+    mutant(
+        "another cluster is asked what became of a batch",
+        "recovery/survey.py",
+        "    check_decided_here(records, ",
+        "    (lambda *a, **k: None)(records, ",
+        tests=OTHER_CLUSTER,
+    ),
+    mutant(
+        "a torn batch is written on on another cluster",
+        "recovery/recover.py",
+        "    if plan.verdict is Verdict.SOME_COMMITTED:\n",
+        "    if False:\n",
+        tests=OTHER_CLUSTER,
+    ),
+    mutant(
+        "a version is taken for written on another cluster",
+        "sink/version.py",
+        "    check_decided_here(\n",
+        "    (lambda *a, **k: None)(\n",
+        tests=OTHER_CLUSTER,
+    ),
+    mutant(
+        "a version is taken for written to another topic",
+        "sink/version.py",
+        "    _check_topic(options, logged)\n",
+        tests=VERSIONS,
+    ),
+    mutant(
+        "a version that is torn is left behind",
+        "sink/version.py",
+        "        if not tail.complete and tail.committed_partitions:\n",
+        "        if False:\n",
+        tests=VERSIONS,
+    ),
+    mutant(
+        "abort() tells of a write that is complete",
+        "sink/batch_commit.py",
+        ") or is_decided(messages, decided):\n",
+        "):\n",
+        tests=VERSIONS,
+    ),
+    mutant(
+        "abort() tells of an attempt that recovery has judged",
+        "sink/abort.py",
+        "    if is_decided(messages, decided):\n",
+        "    if False:\n",
+        tests="tests/integration/test_commit_and_abort.py",
+    ),
+    mutant(
+        "a commit file that Spark has removed is missed",
+        "recovery/checkpoint.py",
+        "        return any(int(name) > batch_id ",
+        "        return any(False ",
+        tests="tests/unit/recovery/test_checkpoint.py",
+    ),
+    mutant(
+        "a right that was taken away is an end",
+        "recovery/survey.py",
+        "    _raise_if_not_allowed(records[0], answers)\n",
+        tests="tests/unit/recovery/test_survey.py",
+    ),
+    mutant(
+        "no recovery",
+        "recovery/recover.py",
+        "if last_batch_id is None or (checkpoint and checkpoint.has_commit(last_batch_id)):",
+        "if True:",
+    ),
+    mutant(
+        "recovery logs nothing",
+        "recovery/recover.py",
+        "    if rows:\n        log.append",
+        "    if False:\n        log.append",
+    ),
+    mutant(
+        "refused is taken for committed",
+        "recovery/survey.py",
+        _LOOK,
+        "found |= {name: Fate.COMMITTED for name, _ in looked}",
+    ),
+    mutant(
+        "refused is taken for aborted",
+        "recovery/survey.py",
+        _LOOK,
+        "found |= {name: Fate.ABORTED for name, _ in looked}",
+    ),
+    Mutant(
+        "unknown is taken for committed",
+        "spark_eos/recovery/survey.py",
+        (
+            ("if a.outcome is Outcome.DONE}", "if a.outcome is not Outcome.REFUSED}"),
+            ("    if unknown:", "    if False:"),
+        ),
+    ),
+    mutant(
+        "offsets that were refused are taken for committed",
+        "recovery/survey.py",
+        _GROUP_LOOK,
+        "= Fate.COMMITTED",
+    ),
+    mutant(
+        "offsets that were refused are taken for aborted",
+        "recovery/survey.py",
+        _GROUP_LOOK,
+        "= Fate.ABORTED",
+    ),
+    mutant("orphans stay open", "recovery/orphans.py", "    if orphans:\n", "    if False:\n"),
+    mutant(
+        "orphans are ended before the decided ones are complete",
+        "sink/plan.py",
+        "    tail = recover(\n",
+        "    abort_orphans(query_id, coordinator=coordinator,"
+        " timeout_ms=options.transaction_timeout_ms, deadline=deadline)\n"
+        "    tail = recover(\n",
+    ),
+    # A batch that runs again
+    mutant(
+        "a committed batch is written again",
+        "protocol/replay.py",
+        _COMMITTED_BATCH + "            return Action.SKIP\n",
+    ),
+    mutant(
+        "a torn batch is written whole", "protocol/replay.py", _WRITE_ONCE, "return Action.WRITE"
+    ),
+    mutant(
+        "a torn batch is skipped whole", "protocol/replay.py", _WRITE_ONCE, "return Action.SKIP"
+    ),
+    mutant(
+        "the rows of a torn batch are not compared",
+        "sink/decide.py",
+        "    if logged is not None and tail.committed_partitions:\n",
+        "    if False:\n",
+    ),
+    mutant(
+        "the digest of the rows is not compared",
+        "protocol/replay.py",
+        "            or replayed.digest != record.digest\n",
+    ),
+    mutant(
+        "the number of partitions is not compared",
+        "protocol/replay.py",
+        "            record.sink_partitions != len(results)\n            or replayed is None",
+        "            replayed is None",
+    ),
+    mutant(
+        "the source offsets of the batch are not compared",
+        "protocol/replay.py",
+        "if any(record.input_digest != input_digest for record in committed):",
+        "if False:",
+    ),
+)
