@@ -13,7 +13,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from spark_eos.errors import OptionError
+from spark_eos.errors import OptionError, RetriableError
 from spark_eos.log.table import table_uri
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import kafka_offsets
@@ -91,11 +91,22 @@ class Checkpoint:
                 return bytes(stream.read()).decode()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def _list(self, name: str) -> list[str]:
         filesystem, root = self._folder()
-        found = filesystem.get_file_info(fs.FileSelector(f"{root}/{name}", allow_not_found=True))
-        return [info.base_name for info in found]
+        selected = fs.FileSelector(f"{root}/{name}", allow_not_found=True)
+        try:
+            return [info.base_name for info in filesystem.get_file_info(selected)]
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> RetriableError:
+        return RetriableError(
+            f"checkpointLocation '{self.location}' cannot be read by the driver's Python: {error}."
+            " Start the query again when it can"
+        )
 
     def _folder(self) -> tuple[Any, str]:
         """As Arrow takes it. Hadoop writes `file:/a b`, with nothing escaped, and `s3a://`."""

@@ -120,11 +120,18 @@ class Broker:
         self._ongoing[place].setdefault(identity.producer_id, offset)
         return offset
 
-    def txn_offset_commit(self, identity, group, offsets):
-        """AddOffsetsToTxn and TxnOffsetCommit: pending until the transaction ends."""
+    def add_offsets(self, identity, group):
+        """AddOffsetsToTxn: opens the transaction when it is the first."""
         found = self._owned(identity)
         self._open(found)
-        found.offsets.setdefault(group, {}).update(offsets)
+        found.offsets.setdefault(group, {})
+
+    def txn_offset_commit(self, identity, group, offsets):
+        """TxnOffsetCommit: pending until the transaction ends."""
+        found = self._owned(identity)
+        if found.state is not State.ONGOING or group not in found.offsets:
+            raise RefusedError(ErrorCode.INVALID_TXN_STATE)
+        found.offsets[group].update(offsets)
 
     def end_txn(self, identity, *, committed):
         """EndTxn version 4; returns the error code."""
@@ -175,7 +182,7 @@ class Broker:
 
     def committed_offsets(self, group):
         """The group's offsets; None while a transaction that moves them is open."""
-        if any(group in t.offsets for t in self.transactions.values()):
+        if any(t.offsets.get(group) for t in self.transactions.values()):
             return None
         return dict(self.groups[group])
 

@@ -6,7 +6,12 @@ Each has the methods and the failures of the product's own class of that name, a
 
 import json
 
-from spark_eos.errors import BrokerUnreachableError, DeliveryError, GroupInUseError
+from spark_eos.errors import (
+    BrokerUnreachableError,
+    DeliveryError,
+    GroupInUseError,
+    RetriableError,
+)
 from spark_eos.kafka.coordinator import EndAnswer, TransactionListing
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_map import from_map
@@ -133,13 +138,21 @@ class TransactionalProducer:
     def send(self, rows):
         for value, partition in zip(rows.values, rows.partitions, strict=True):
             place = (rows.topic, partition)
-            offset = self._ask(f"Produce {value.decode()}", self._produce, place, value)
-            self._offsets.setdefault(place, []).append(offset)
+            if place not in self._offsets:
+                # As a client does it: a partition is added once, and then written to.
+                name = f"AddPartitionsToTxn {partition}"
+                self._ask(name, _broker().add_partition, self._identity, place)
+                self._offsets[place] = []
+            name = f"Produce {value.decode()}"
+            self._offsets[place].append(
+                self._ask(name, _broker().produce, self._identity, place, value)
+            )
 
     def flush(self, deadline):
         """Rows are sent at once, so there is nothing to wait for."""
 
     def send_offsets(self, offsets, metadata, deadline):
+        self._ask("AddOffsetsToTxn", _broker().add_offsets, self._identity, metadata)
         self._ask("TxnOffsetCommit", _broker().txn_offset_commit, self._identity, metadata, offsets)
 
     def prepare(self, deadline):
@@ -165,12 +178,6 @@ class TransactionalProducer:
             lambda: None,
         )
 
-    def _produce(self, place, value):
-        # As a client does it: a partition is added once, and then written to.
-        if place not in self._offsets:
-            _broker().add_partition(self._identity, place)
-        return _broker().produce(self._identity, place, value)
-
     def _ask(self, name, request, *arguments):
         try:
             return port(name, lambda: request(*arguments), _not_taken)
@@ -194,6 +201,20 @@ def fates(config, transactions, deadline):
         return found
 
     return port("Fetch", effect, _no_answer) if transactions else {}
+
+
+def read_file(checkpoint, name):
+    """`recovery.checkpoint`: a file of Spark's, or None."""
+    return port(f"read {name}", lambda: current().world.files.get(name), _no_file)
+
+
+def list_files(checkpoint, folder):
+    """`recovery.checkpoint`: the names in a folder of Spark's."""
+    return port(f"list {folder}", lambda: current().world.names_in(folder), _no_file)
+
+
+def _no_file():
+    raise RetriableError("the checkpoint cannot be read")
 
 
 def partition_counts(config, topics, deadline):

@@ -62,8 +62,8 @@ def simulated():
         for module in (table.delta, table.settle):  # rows stay what they are: no Arrow, no Parquet
             patch.setattr(module, "to_table", list)
             patch.setattr(module, "from_table", log.newest_first)
-        patch.setattr(Checkpoint, "_read", lambda _self, name: current().world.files.get(name))
-        patch.setattr(Checkpoint, "_list", lambda _self, name: current().world.names_in(name))
+        patch.setattr(Checkpoint, "_read", clients.read_file)
+        patch.setattr(Checkpoint, "_list", clients.list_files)
         patch.setattr(sink.task, "current_task", lambda: current().task)
         patch.setattr(sink.writer, "task_started", lambda: None)
         for module in (sink.abort, sink.decide, sink.writer):

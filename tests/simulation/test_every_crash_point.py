@@ -94,5 +94,5 @@ def test_failure_names_the_request():
     driver = Driver(world, Fault(2, Way.REFUSED))
     run(driver)
     assert str(driver.schedule.fired[0]) == (
-        "request 2 (DescribeConfigs, by the planner) was refused, nothing happened"
+        "request 2 (read metadata, by the planner) was refused, nothing happened"
     )
