@@ -50,7 +50,10 @@ class CoordinatorClient:
         pass
 
     def end(self, transactions, *, committed, deadline):
-        return {t.transactional_id: self._end(t, committed) for t in transactions}
+        ordered = list(transactions)
+        if current().world.workload.backwards:
+            ordered.reverse()
+        return {t.transactional_id: self._end(t, committed) for t in ordered}
 
     def _end(self, identity, committed):
         def effect():

@@ -30,11 +30,15 @@ TOPICS = {"out": 2, "in": 1}
 
 @dataclass(frozen=True)
 class Workload:
-    """Rows by batch and sink partition. Where `replayed` is set, a batch runs again with those."""
+    """Rows by batch and sink partition. Where `replayed` is set, a batch runs again with those.
+
+    Ends are sent all at once, and arrive in any order: in that of the partitions, or `backwards`.
+    """
 
     batches: tuple[tuple[tuple[str, ...], ...], ...]
     group: str | None = None
     task_attempts: int = 1
+    backwards: bool = False
     replayed: tuple[tuple[tuple[str, ...], ...], ...] | None = None
 
     def __deepcopy__(self, memo):

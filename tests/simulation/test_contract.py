@@ -30,6 +30,7 @@ from tests.simulation.oracle import visible_values
 from tests.simulation.process import Process, running
 
 SETTLE_S = 30
+TIME_OUT_MS = 3_000  # enough to send and prepare on a busy machine
 # A week and an hour, where nothing else is said.
 FORGETFUL = {
     "transactional.id.expiration.ms": "1000",
@@ -127,7 +128,7 @@ class Embedded(Side):
         self._wait_until(short, lambda found: found is None)
 
     def timed_out(self, short, rows):
-        producer = self.producer(short, timeout_ms=1_000)
+        producer = self.producer(short, timeout_ms=TIME_OUT_MS)
         producer.send(rows)
         prepared = producer.prepare(soon())
         self._wait_until(short, lambda found: found.state is TransactionState.COMPLETE_ABORT)
@@ -149,15 +150,23 @@ class Embedded(Side):
         return group.group_metadata(self.config, self._group)
 
     def visible(self):
-        values = chaos.committed_values(self._servers, self.topic)
-        return [values[place] for place in sorted(values)]
+        self._wait_for_markers()
+        found = chaos.committed_messages(self._servers, self.topic, settle_s=0)
+        return [found[place].value().decode() for place in sorted(found)]
 
     def stable(self):
-        """Markers follow an end within milliseconds: a partition that is held back is asked again.
+        self._wait_for_markers()
+        return not chaos.open_partitions(self._servers, self.topic)
 
-        Not for long, because some scenarios expect it.
-        """
-        return not chaos.open_partitions(self._servers, self.topic, settle_s=1.0)
+    def _wait_for_markers(self):
+        """Of what was ended. What is open stays so: some scenarios expect it."""
+        deadline = soon(SETTLE_S * 1000)
+        while any(
+            one.state.is_pending and one.transactional_id.startswith(self.name(""))
+            for one in self.coordinator.list_open(deadline)
+        ):
+            assert not deadline.passed, "a transaction that was ended has no markers"
+            time.sleep(0.05)
 
 
 def by_name(scenario):

@@ -21,6 +21,7 @@ WORKLOADS = {
     "rows alone": workload((1, 2), (1, 0), (1, 1, 1)),
     "empty batches and group": workload((0, 0), (1, 0), (0,), (1, 1), group=GROUP),
     "tasks tried twice": workload((1, 1), (2, 0), group=GROUP, task_attempts=2),
+    "ends that arrive backwards": workload((1, 1, 1), (1,), group=GROUP, backwards=True),
 }
 SMALL = workload((1, 1), (1, 0), group=GROUP)
 
