@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from tests.chaos.process import children, descendants, kill, temporary_files_in
+from tests.chaos.process import END_S, Guard, children, descendants, kill, temporary_files_in
 
 QUERY = Path(__file__).with_name("query.py")
 
@@ -29,6 +29,7 @@ class Driver:
         self._seen = set()
         with self._log.open("wb") as output:
             self._process = self._start(output)
+        self.pid = self._process.pid
 
     def _start(self, output):
         return subprocess.Popen(
@@ -94,15 +95,15 @@ class Driver:
         """SIGKILL of the driver alone. Its Python workers find out by themselves."""
         self._seen |= descendants(self._process.pid)
         self.signal(signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(END_S)
 
     def close(self):
         """End every process that was ever seen below this driver."""
         self._seen |= descendants(self._process.pid)
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait(10)
         kill(self._seen)
+        self._process.wait(END_S)
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
@@ -126,13 +127,16 @@ class Drivers:
 
     def __init__(self, folder):
         self._folder = folder
+        self._guard = Guard()
         self._all = []
         self._idle = []
 
     def take(self):
-        driver = self._idle.pop() if self._idle else Driver(self._folder)
-        if driver not in self._all:
-            self._all.append(driver)
+        if self._idle:
+            return self._idle.pop()
+        driver = Driver(self._folder)
+        self._all.append(driver)
+        self._guard.watch(driver.pid)
         return driver
 
     def give_back(self, driver):
@@ -143,5 +147,8 @@ class Drivers:
             driver.close()
 
     def close(self):
-        for driver in self._all:
-            driver.close()
+        """End all of them, also where one makes trouble."""
+        with ExitStack() as stack:
+            stack.callback(self._guard.close)
+            for driver in self._all:
+                stack.callback(driver.close)

@@ -10,7 +10,7 @@ from tests.chaos.bench.checker import judge
 from tests.chaos.bench.history import load
 
 SHORT = ("driver-kill-at", "worker-kill-at", "broker-kill", "net-cut-after", "net-repeat")
-# Here a driver restarts in ten seconds; on a machine that is shared with others in a hundred.
+# A driver restarts in ten seconds; on a machine that is busy with other things in a hundred.
 BOUND_S = 240
 SEED = 886
 

@@ -1,6 +1,6 @@
 """`python -m tests.chaos.bench --seed 7 --minutes 10`: faults at random, and a verdict.
 
-Writes build/chaos/report.html and report.md, and the history to build/chaos/<seed>/. The exit
+Writes report.html and report.md to build/chaos, and the history to build/chaos/<seed>/. The exit
 status is 1 where the judge found an anomaly.
 """
 
@@ -41,18 +41,21 @@ def main(arguments=None):
     parser.add_argument(
         "--bound-s", type=float, help="how long a recovery, or a standstill of readers, may take"
     )
+    parser.add_argument(
+        "--build", type=Path, default=bench.BUILD, help="the folder of reports and histories"
+    )
     parser.add_argument("--judge", type=Path, help="judge this stored history again, run nothing")
     given = parser.parse_args(arguments)
     names = given.nemeses.split(",") if given.nemeses else None
     if unknown := set(names or ()) - set(FAULTS):
         parser.error(f"unknown {sorted(unknown)}; there are {', '.join(FAULTS)}")
-    # SIGTERM ends it as Ctrl-C does, also in the background: all that was started is stopped.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if given.judge is not None:
         path = given.judge
-        verdict, report = bench.judge_stored(path)
+        verdict, report = bench.judge_stored(path, given.build)
     else:
+        # SIGTERM ends it as Ctrl-C does, also in the background: all that was started is stopped.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         verdict, report = bench.run(
             given.seed,
             given.minutes,
@@ -62,9 +65,10 @@ def main(arguments=None):
             timeout_ms=given.transaction_timeout_ms,
             bound_s=given.bound_s,
             faults=given.faults,
+            build=given.build,
             echo=tell,
         )
-        path = bench.BUILD / str(given.seed) / "history.jsonl"
+        path = given.build / str(given.seed) / "history.jsonl"
     for name, value in figures(verdict, load(path)).items():
         print(f"{name}: {value}")
     for anomaly in verdict.anomalies:

@@ -42,7 +42,6 @@ def run(
     Returns the verdict and the path of the report.
     """
     given = {
-        "--nemeses": names and ",".join(names),
         "--master": master if master != MASTER else None,
         "--rate": rate if rate != RATE else None,
         "--transaction-timeout-ms": timeout_ms,
@@ -66,7 +65,7 @@ def run(
         bounds=bounds,
         setting=setting(master, rate, timeout_ms),
         product=world.product,
-        command=command(seed, minutes, given),
+        command=command(seed, minutes, names, given),
         path=os.path.relpath(history.path),
         wall_text=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )

@@ -35,15 +35,27 @@ def judge(events):
 
 def incomplete(run):
     """A history that lacks what the checks need, or a query that did not reach the input's end."""
+    over = run.drivers_over
+    partitions = {row[0] for row in run.final} | run.stable.keys()
     missing = [
         name
         for name, there in (
             ("rows of the input", run.inputs),
             ("a final read", run.final),
+            ("a reader on the way that got to the end", run.live_at.keys() >= _places(run.final)),
             ("a completed batch", run.batches),
+            ("an end of the drivers", over < float("inf")),
             ("samples of the last stable offset", run.stable),
-            ("samples of the group", run.groups),
+            *(
+                (f"a sample of partition {p} after the drivers' end", _last(run.stable, p) > over)
+                for p in sorted(partitions)
+            ),
+            (
+                "a sample of the group after the drivers' end",
+                run.groups and run.groups[-1][0] > over,
+            ),
             ("the transactions on disk", run.transactions),
+            ("those of the group's offsets", run.group_transactions),
             ("the decisions", run.decisions),
             ("the list of open transactions", run.open is not None),
             ("an end", run.end),
@@ -56,6 +68,14 @@ def incomplete(run):
         yield Anomaly("not drained", f"the query did not reach the input's end: {run.end['why']}")
 
 
+def _last(samples, partition):
+    return samples[partition][-1][0] if partition in samples else float("-inf")
+
+
+def _places(rows):
+    return {(row[0], row[1]) for row in rows}
+
+
 CHECKS = (
     incomplete,
     rows.lost,
@@ -64,6 +84,7 @@ CHECKS = (
     rows.aborted_on_disk,
     rows.undecided_commit,
     rows.torn,
+    rows.late,
     rows.torn_decision,
     rows.reordered,
     rows.scattered,

@@ -46,5 +46,5 @@ class WallClock:
 def _offset(python):
     """How far its clock is off."""
     program = [python, "-c", "import time; print(time.time())"]
-    told = subprocess.run(program, capture_output=True, text=True, check=False, timeout=20)
+    told = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
     return float(told.stdout) - time.time() if told.returncode == 0 else 0.0

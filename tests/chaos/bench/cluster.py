@@ -11,9 +11,11 @@ import socket
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
+from kafka import KafkaAdminClient, TopicPartition
 
 from spark_eos.embedded import EmbeddedKafka, launch
 from tests.chaos.bench.proxy import HOST, Proxies
+from tests.chaos.bench.wait import within
 
 NODES = (1, 2, 3)
 # Below the embedded broker's own range, and below the range of outgoing connections.
@@ -21,7 +23,10 @@ PORTS = range(12_000, 20_000)
 PARTITIONS = 4
 MIN_INSYNC = 2
 INPUT, OUTPUT, GROUP = "bench-input", "bench-output", "bench-group"
-ADMIN_TIMEOUT_S = 30
+GROUP_OFFSETS = "__consumer_offsets"
+ADMIN_TIMEOUT_S = 120
+MOVE_S = 20
+PREFERRED = 0  # the kind of an election
 
 
 class Cluster:
@@ -61,6 +66,34 @@ class Cluster:
         finally:
             self.proxies.close()
 
+    def move_leaders(self, turn):
+        """Let the next broker lead, or the one behind it; (how many moved, of how many)."""
+        admin = KafkaAdminClient(bootstrap_servers=self.servers)
+        try:
+            before = _leaders_and_replicas(admin)
+            wanted = {
+                place: [(node + turn - 1) % len(NODES) + 1 for node in replicas]
+                for place, (_, replicas) in before.items()
+            }
+            first = {place: nodes[0] for place, nodes in wanted.items()}
+            admin.alter_partition_reassignments(wanted)
+
+            def leaders():
+                admin.elect_leaders(PREFERRED, raise_errors=False)
+                return {place: now for place, (now, _) in _leaders_and_replicas(admin).items()}
+
+            within(MOVE_S, lambda: leaders() == first)
+            now = leaders()
+            moved = [place for place, (old, _) in before.items() if now.get(place, old) != old]
+            return len(moved), len(before)
+        finally:
+            admin.close()
+
+    def partitions_on_disk(self, topic):
+        """The numbers of a topic's partitions."""
+        folders = self.folder.glob(f"node-*/data/{topic}-*")
+        return sorted({int(folder.name.rpartition("-")[2]) for folder in folders})
+
     def partition_folders(self, topic, partition):
         """The replicas of a partition, on the disks of all brokers."""
         return sorted(self.folder.glob(f"node-*/data/{topic}-{partition}"))
@@ -76,6 +109,16 @@ class Cluster:
         )
         settings.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
         return launch.supervised(command, console)
+
+
+def _leaders_and_replicas(admin):
+    """Of all that moves: the topics, and those of the coordinators."""
+    found = {}
+    for topic in admin.describe_topics([INPUT, OUTPUT, "__transaction_state", GROUP_OFFSETS]):
+        for part in topic["partitions"]:
+            place = TopicPartition(topic["name"], part["partition_index"])
+            found[place] = (part["leader_id"], part["replica_nodes"])
+    return found
 
 
 def _free_ports(count):

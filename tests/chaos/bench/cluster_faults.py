@@ -1,11 +1,10 @@
 """Faults of what the query stands on: brokers, network, the log's disk, the clock."""
 
 import signal
-import time
 
-from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import KafkaError
 
-from tests.chaos.bench.cluster import INPUT, NODES, OUTPUT
+from tests.chaos.bench.cluster import NODES
 from tests.chaos.bench.proxy import (
     ACTIONS,
     CUT_AFTER,
@@ -61,22 +60,14 @@ def coordinator_pause(world, rng):
 def leader_move(world, rng):
     """Other leaders for the topics and for the coordinators' own topics."""
     turn = rng.choice((1, 2))
-    yield f"all partitions, by {turn}", 0.0
-    admin = KafkaAdminClient(bootstrap_servers=world.cluster.servers)
     try:
-        topics = [INPUT, OUTPUT, "__transaction_state", "__consumer_offsets"]
-        moved = {
-            TopicPartition(topic["name"], part["partition_index"]): [
-                (node + turn - 1) % len(NODES) + 1 for node in part["replica_nodes"]
-            ]
-            for topic in admin.describe_topics(topics)
-            for part in topic["partitions"]
-        }
-        admin.alter_partition_reassignments(moved)
-        time.sleep(1.0)
-        admin.elect_leaders(0, raise_errors=False)
-    finally:
-        admin.close()
+        moved, count = world.cluster.move_leaders(turn)
+    except KafkaError as error:
+        raise NotNow(f"the brokers would not move leaders: {error}") from error
+    if not moved:
+        raise NotNow("no partition got another leader")
+    # Only now it is known to how many it happened.
+    yield f"{moved} of {count} partitions, by {turn}", 0.0
     yield
 
 
@@ -97,7 +88,8 @@ def _frames(action):
     def give(world, rng):
         api = rng.choice(FRAMES)
         count, seconds = rng.randint(1, 6), rng.uniform(0.2, 6)
-        yield f"{count} {api} per broker, {seconds:.1f} s", rng.uniform(3, 8)
+        by = f", {seconds:.1f} s" if action in (DELAY, REPEAT) else ""
+        yield f"{count} {api} per broker{by}", rng.uniform(3, 8)
         for proxy in world.cluster.proxies.by_node.values():
             proxy.add_rule(Rule(api, action, seconds, count))
         yield
@@ -133,7 +125,7 @@ def power_cut(world, rng):
     """The driver's host loses its power around a decision: what the log's disk had not is gone."""
     if world.disk.image is None:
         raise NotNow("no image of a disk can be mounted here")
-    driver, step = world.supervisor.driver, rng.choice(("checked", "decided", "completed"))
+    driver, step = world.driver(), rng.choice(("checked", "decided", "completed"))
     world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'", 0.0
     world.supervisor.hold_down(REACH_S)
@@ -162,7 +154,7 @@ def clock_jump(world, rng):
 def clock_skew(world, rng):
     """A driver that starts with a wrong clock, up to 2 h behind or half an hour ahead."""
     clock, seconds = _clock(world), rng.choice((-7_200, -600, 600, 1_800))
-    driver = world.supervisor.driver
+    driver = world.driver()
     yield f"driver {driver.number + 1}, {seconds:+} s", rng.uniform(50, 70)
     driver.kill()
     clock.set(seconds)

@@ -6,14 +6,16 @@ from confluent_kafka import TopicPartition
 from deltalake import DeltaTable
 from kafka import KafkaAdminClient
 
-from tests.chaos.bench.cluster import INPUT, OUTPUT, PARTITIONS
+from tests.chaos.bench.cluster import GROUP_OFFSETS, INPUT, OUTPUT, PARTITIONS
 from tests.chaos.bench.generator import POISON_ID
-from tests.chaos.bench.segments import transactions_in
+from tests.chaos.bench.segments import OPEN, transactions_in
 from tests.chaos.bench.watch import consumer, partitions_of, rows_of
 
 READ_S = 120
-UNENDED = ["Ongoing", "PrepareCommit", "PrepareAbort"]
+UNENDED = ["Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"]
+# Less than any time-out that a seed chooses: what nothing but that has ended was left open.
 SETTLE_S = 10
+ASK_S = 60
 
 
 def stable_ends(servers, topic):
@@ -21,7 +23,7 @@ def stable_ends(servers, topic):
     reader = consumer(servers, "bench-ends", "read_committed")
     try:
         return {
-            place.partition: reader.get_watermark_offsets(place, timeout=20)[1]
+            place.partition: reader.get_watermark_offsets(place, timeout=ASK_S)[1]
             for place in partitions_of(topic)
         }
     finally:
@@ -65,14 +67,20 @@ def open_transactions(servers):
         admin.close()
 
 
-def on_disk(cluster):
-    """The transactions of the output, from the replica that has most of them."""
+def on_disk(cluster, topic):
+    """The transactions of a topic, from the replica that has most of each partition."""
     rows = []
-    for partition in range(PARTITIONS):
-        replicas = map(transactions_in, cluster.partition_folders(OUTPUT, partition))
-        best = max(replicas, key=lambda found: found[-1][1] if found else -1, default=[])
+    for partition in cluster.partitions_on_disk(topic):
+        replicas = map(transactions_in, cluster.partition_folders(topic, partition))
+        best = max(replicas, key=_how_far, default=[])
         rows += [[partition, *stretch] for stretch in best]
     return rows
+
+
+def _how_far(stretches):
+    """A replica may lack the last data, or only the last marker."""
+    ended = sum(stretch[4] != OPEN for stretch in stretches)
+    return (stretches[-1][1], ended) if stretches else (-1, 0)
 
 
 def decisions(location):
@@ -90,10 +98,13 @@ def decisions(location):
 
 
 def collect(cluster, log, history):
-    """Everything that the judge needs besides what was seen on the way."""
+    """Everything that the judge needs besides what was seen on the way; returns the final rows."""
     servers = cluster.servers
     history.add("open", rows=open_transactions(servers))
     history.add("input", rows=read_all(servers, INPUT))
-    history.add("seen", reader="final", rows=read_all(servers, OUTPUT))
-    history.add("transactions", rows=on_disk(cluster))
+    final = read_all(servers, OUTPUT)
+    history.add("seen", reader="final", rows=final)
+    history.add("transactions", rows=on_disk(cluster, OUTPUT))
+    history.add("group_transactions", rows=on_disk(cluster, GROUP_OFFSETS))
     history.add("decisions", rows=decisions(log))
+    return final

@@ -30,7 +30,7 @@ def one_of(rng, found, what):
 
 def driver_kill(world, rng):
     """SIGKILL to the driver's program and its JVM."""
-    driver = world.supervisor.driver
+    driver = world.driver()
     yield f"driver {driver.number}", 0.0
     driver.kill()
     yield
@@ -38,7 +38,7 @@ def driver_kill(world, rng):
 
 def driver_pause(world, rng):
     """SIGSTOP to the driver for 2 to 10 s, then SIGCONT."""
-    driver = world.supervisor.driver
+    driver = world.driver()
     yield f"driver {driver.number}", rng.uniform(2, 10)
     driver.signal(signal.SIGSTOP)
     yield
@@ -47,10 +47,7 @@ def driver_pause(world, rng):
 
 def driver_stop(world, rng):
     """`query.stop()`, at any moment or while a process stands at a step; then a new driver."""
-    driver, step = (
-        world.supervisor.driver,
-        rng.choice((None, rng.choice(DRIVER_STEPS + TASK_STEPS))),
-    )
+    driver, step = world.driver(), rng.choice((None, rng.choice(DRIVER_STEPS + TASK_STEPS)))
     if step is not None:
         world.hold_at(driver, step)
     yield f"driver {driver.number}{f' at {step!r}' if step else ''}", rng.uniform(0.5, 4)
@@ -62,7 +59,7 @@ def driver_stop(world, rng):
 
 def zombie_driver(world, rng):
     """A driver frozen with all of its workers, replaced, and awake again beside the new one."""
-    driver = world.supervisor.driver
+    driver = world.driver()
     yield f"driver {driver.number}", rng.uniform(15, 25)
     driver.signal(signal.SIGSTOP, workers=True)
     world.supervisor.replace()
@@ -73,7 +70,7 @@ def zombie_driver(world, rng):
 def driver_kill_at(world, rng):
     """A driver killed at a step of the commit; half of the time its Python worker goes on."""
     step, lives_on = rng.choice(DRIVER_STEPS), rng.random() < 0.5
-    driver = world.supervisor.driver
+    driver = world.driver()
     held = world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'{', its worker goes on' if lives_on else ''}", 0.0
     driver.kill()
@@ -86,7 +83,7 @@ def driver_kill_at(world, rng):
 
 def time_out_down(world, rng):
     """A driver killed around its decision, and none until every transaction has timed out."""
-    driver = world.supervisor.driver
+    driver = world.driver()
     step = rng.choice(("checked", "decided"))
     held = world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'", world.transaction_timeout_s + 3
@@ -98,7 +95,7 @@ def time_out_down(world, rng):
 
 def time_out_frozen(world, rng):
     """A driver held at a step until its transactions have timed out, and then let go."""
-    driver = world.supervisor.driver
+    driver = world.driver()
     step = rng.choice(("prepared", "checked", "decided"))
     world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'", world.transaction_timeout_s + 3
@@ -108,7 +105,7 @@ def time_out_frozen(world, rng):
 
 def torn_by_time_out(world, rng):
     """Some EndTxn of a batch are late, the driver dies, and what they were for times out."""
-    driver = world.supervisor.driver
+    driver = world.driver()
     late = world.transaction_timeout_s + 6
     node = rng.choice(NODES)
     count = rng.randint(1, 2)
@@ -116,14 +113,14 @@ def torn_by_time_out(world, rng):
     world.cluster.proxies.by_node[node].add_rule(Rule("EndTxn", DELAY, late, count))
     deadline = time.monotonic() + REACH_S
     while world.hits == hits:
-        if time.monotonic() > deadline or driver is not world.supervisor.driver:
+        if time.monotonic() > deadline or not driver.runs:
             world.cluster.proxies.by_node[node].clear_rules()
             raise NotNow(f"no EndTxn came to broker {node}")
         time.sleep(0.01)
     yield f"driver {driver.number}, {count} EndTxn to broker {node}", late - 3
     world.supervisor.hold_down(late - 3)
-    # The others of the batch are let through before the driver is gone.
-    time.sleep(0.05)
+    # The driver waits for those that are late: time for the others of the batch to get through.
+    time.sleep(1.0)
     driver.signal(signal.SIGKILL, workers=True)
     yield
     world.cluster.proxies.by_node[node].clear_rules()
@@ -149,23 +146,23 @@ def pause_one(rng, pids, kind, seconds):
 
 def executor_kill(world, rng):
     """SIGKILL to an executor."""
-    yield from kill_one(rng, world.supervisor.driver.executors(), "executor")
+    yield from kill_one(rng, world.driver().executors(), "executor")
 
 
 def executor_pause(world, rng):
     """SIGSTOP to an executor for 3 or 14 s; the driver gives up one that is frozen for 10."""
     seconds = rng.choice((3.0, 14.0))
-    yield from pause_one(rng, world.supervisor.driver.executors(), "executor", seconds)
+    yield from pause_one(rng, world.driver().executors(), "executor", seconds)
 
 
 def worker_kill(world, rng):
     """SIGKILL to a Python worker."""
-    yield from kill_one(rng, world.supervisor.driver.workers(), "worker")
+    yield from kill_one(rng, world.driver().workers(), "worker")
 
 
 def worker_kill_at(world, rng):
     """SIGKILL to a task's worker at a step of its write."""
-    driver, step = world.supervisor.driver, rng.choice(TASK_STEPS)
+    driver, step = world.driver(), rng.choice(TASK_STEPS)
     pid = world.hold_at(driver, step)
     yield f"worker {pid} at '{step}'", 0.0
     signal_to(pid, signal.SIGKILL)
@@ -174,4 +171,4 @@ def worker_kill_at(world, rng):
 
 def worker_pause(world, rng):
     """SIGSTOP to a Python worker for 2 to 12 s, then SIGCONT."""
-    yield from pause_one(rng, world.supervisor.driver.workers(), "worker", rng.uniform(2, 12))
+    yield from pause_one(rng, world.driver().workers(), "worker", rng.uniform(2, 12))

@@ -1,18 +1,12 @@
 """Checks of the judge on how the run went: the group, readers that wait, recoveries. Pure."""
 
-import re
-
+from tests.chaos.bench.endings import ended_well
 from tests.chaos.bench.run import Anomaly
+from tests.chaos.bench.segments import OPEN
 from tests.chaos.bench.timing import longest_standstill
 
-OPEN = "open"
 # The times of batches come from files, those of samples from this process.
 CLOCK_S = 0.05
-# The input of the bench can always be read again, the same: none of these may end a driver.
-NEVER = re.compile(
-    r"\b(OptionError|OperatorError|NonDeterministicReplayError|DataLossError|GroupInUseError"
-    r"|OutcomeUnknownError|ForeignTableError|LogVersionError|CorruptLogError)\b"
-)
 
 
 def group_against_rows(run):
@@ -35,32 +29,40 @@ def group_against_rows(run):
 
 def group_over_time(run):
     """On the way, a group that goes back, or is behind what is complete or ahead of what began."""
-    rows, highest = [], {}
+    rows, highest, low_since = [], {}, {}
     patience = run.bounds["group_s"]
     for asked, answered, group in run.groups:
-        # A coordinator that was frozen answers once from the past; a real step back stays.
+        # Near a fault, a coordinator that was frozen may answer from the past, for a moment: what
+        # is wrong for longer is wrong. Where there is no fault, one answer is enough.
         calm = all(f.start > answered or f.end + patience < asked for f in run.faults)
-        done = [number for number, _, end in run.batches if end <= asked - patience]
+        done = [
+            number
+            for number, _, end in run.batches
+            if end <= asked - (patience if calm else run.bounds["recovery_s"])
+        ]
         begun = [number for number, start in run.starts.items() if start <= answered + CLOCK_S]
-        least = run.ends[max(done)] if done and calm else {}
+        least = run.ends[max(done)] if done else {}
         most = run.ends[max(begun)] if begun else {}
         for partition, offset in group.items():
-            if calm and offset < highest.get(partition, 0):
+            if offset >= highest.get(partition, 0):
+                low_since.pop(partition, None)
+            elif calm or asked - low_since.setdefault(partition, asked) > patience:
                 rows.append([asked, partition, offset, "fell from", highest[partition]])
             if offset < least.get(partition, 0):
                 rows.append([asked, partition, offset, "behind the complete", least[partition]])
             if offset > most.get(partition, 0):
                 rows.append([asked, partition, offset, "ahead of the begun", most.get(partition)])
             highest[partition] = max(offset, highest.get(partition, 0))
-    if rows:
-        yield Anomaly("group offset", f"{len(rows)} samples are out of step", rows)
+    for what in sorted({row[3] for row in rows}):
+        found = [row for row in rows if row[3] == what]
+        yield Anomaly("group offset", f"{len(found)} samples: {what}", found)
 
 
 def hanging(run):
     """A transaction that is open when no driver runs any more."""
     if run.open:
         yield Anomaly("hanging transaction", "the coordinators still list some", run.open)
-    rows = [row for row in run.transactions or [] if row[5] == OPEN]
+    rows = [row for row in run.all_transactions if row[5] == OPEN]
     if rows:
         yield Anomaly("hanging transaction", "data on disk without a marker", rows)
     rows = [
@@ -98,11 +100,11 @@ def slow_recovery(run):
 
 
 def needs_an_operator(run):
-    """A driver that gave up for good, though the input can be read again as it was."""
+    """A driver that ended in a way that no fault explains: gave up for good, or simply ended."""
     rows = [
-        [driver["number"], driver["text"][:600]]
+        [driver["number"], driver["outcome"], driver["text"][:600]]
         for driver in run.drivers
-        if driver["phase"] == "end" and NEVER.search(driver.get("text") or "")
+        if driver["phase"] == "end" and not ended_well(driver["outcome"], driver["text"])
     ]
     if rows:
         yield Anomaly("needs an operator", f"{len(rows)} drivers ended for good", rows)

@@ -1,7 +1,7 @@
 """The query under test, as a program: reads the input topic, shuffles, writes the output topic.
 
-Run by `supervisor.py` with its settings as JSON. It runs until a file of `stop` is there, and
-ends with the outcome in the file `result`. When the bench is gone it goes too.
+Run by `supervisor.py` with its settings as JSON. It runs until the file `stop` is there, and ends
+with the outcome in the file `result`. When the bench is gone it goes too.
 """
 
 import json
@@ -64,13 +64,19 @@ def start(spark, settings):
 
 def run(settings):
     query = start(session(settings), settings)
-    stops = [Path(name) for name in settings["stop"]]
-    while query.isActive and not any(stop.exists() for stop in stops):
+    stop = Path(settings["stop"])
+    while query.isActive and not stop.exists():
         time.sleep(0.1)
     if query.isActive:
         query.stop()
-    if query.exception() is not None:
-        raise RuntimeError(str(query.exception()))
+    if (error := query.exception()) is not None:
+        raise error
+
+
+def told(error):
+    """Where Spark was, and what it said: for some workers that were lost it has no words."""
+    stack = getattr(getattr(error, "_cause", None) or error, "_stackTrace", "")
+    return f"{stack}\n{type(error).__name__}: {error}".strip()
 
 
 def answer(settings):
@@ -80,7 +86,7 @@ def answer(settings):
         run(settings)
         outcome = {"ok": True, "text": ""}
     except Exception as error:
-        outcome = {"ok": False, "text": str(error)}
+        outcome = {"ok": False, "text": told(error)}
     result = Path(settings["result"])
     part = result.with_suffix(".part")
     part.write_text(json.dumps(outcome | {"product": spark_eos.__file__}))

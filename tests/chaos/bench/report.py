@@ -1,25 +1,23 @@
 """What a run showed, as Markdown and as one HTML file that needs nothing else."""
 
-import base64
-import html
 import statistics
 from collections import Counter
 from pathlib import Path
 
 from tests.chaos.bench.picture import draw
+from tests.chaos.bench.proxy import ACTIONS
+from tests.chaos.bench.render import PICTURE, markdown, page
 
 ROWS_SHOWN = 20
 TEXT_SHOWN = 600
-PICTURE = "report.png"
 WHAT_A_RECOVERY_IS = (
     "From the moment when a fault is over to the end of the first micro-batch that completes after"
     " it. Faults of which the next came before that are one recovery. Most of a long one is the"
     " start of a driver."
 )
-STYLE = """body{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
-table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}
-pre{background:#f6f6f6;padding:.6em;overflow-x:auto}img{max-width:100%}
-.bad{color:#d62728}.good{color:#2ca02c}"""
+WHAT_REQUESTS_ARE = (
+    "Requests is how many a fault of single requests met: one that met none broke nothing."
+)
 
 
 def figures(verdict, events):
@@ -39,6 +37,7 @@ def figures(verdict, events):
         "median seconds of a batch": round(statistics.median(lengths), 2) if lengths else None,
         "transactions committed": len(committed),
         "transactions aborted": len(aborted),
+        "decided transactions lost and written again": len(_lost_and_decided_again(run)),
         "faults": len(run.faults),
         "requests interfered with": sum(event["kind"] == "frame" for event in events),
         "drivers": sum(d["phase"] == "start" for d in run.drivers),
@@ -62,11 +61,9 @@ def write(verdict, events, folder):
     folder.mkdir(parents=True, exist_ok=True)
     picture = draw(verdict.run, events)
     (folder / PICTURE).write_bytes(picture)
-    (folder / "report.md").write_text("\n\n".join(map(_markdown, blocks)) + "\n", encoding="utf-8")
-    page = f"<!doctype html><meta charset=utf-8><title>chaos bench</title><style>{STYLE}</style>"
-    body = "\n".join(_html(block, picture) for block in blocks)
+    (folder / "report.md").write_text("\n\n".join(map(markdown, blocks)) + "\n", encoding="utf-8")
     target = folder / "report.html"
-    target.write_text(f"{page}\n{body}\n", encoding="utf-8")
+    target.write_text(page(blocks, picture), encoding="utf-8")
     return target
 
 
@@ -100,7 +97,9 @@ def _blocks(verdict, events):
 
 def _fault_blocks(run, events, texts):
     yield "h2", "Faults"
-    yield "table", ["fault", "what", "given", "recovery, median s", "max s"], _by_kind(run, texts)
+    head = ["fault", "what", "given", "requests", "recovery, median s", "max s"]
+    yield "table", head, _by_kind(run, events, texts)
+    yield "p", WHAT_REQUESTS_ARE
     skipped = {e["name"]: e["detail"] for e in events if e.get("phase") == "skipped"}
     given = {fault.name for fault in run.faults}
     never = {name: why for name, why in skipped.items() if name not in given}
@@ -122,8 +121,8 @@ def _fault_blocks(run, events, texts):
     )
 
 
-def _by_kind(run, texts):
-    times = {}
+def _by_kind(run, events, texts):
+    times, requests = {}, _requests(run, events)
     for recovery in run.recoveries:
         if len(recovery.faults) == 1 and recovery.seconds is not None:
             times.setdefault(recovery.name, []).append(recovery.seconds)
@@ -131,8 +130,30 @@ def _by_kind(run, texts):
     for name, count in sorted(Counter(fault.name for fault in run.faults).items()):
         own = times.get(name, [])
         row = [f"{statistics.median(own):.1f}", f"{max(own):.1f}"] if own else ["", ""]
-        rows.append([name, texts.get(name, ""), count, *row])
+        rows.append([name, texts.get(name, ""), count, requests.get(name, ""), *row])
     return rows
+
+
+def _requests(run, events):
+    """For each kind of fault that is for single requests, how many it met."""
+    hits = [event["at"] for event in events if event["kind"] == "frame"]
+    kinds = {f"net-{action}" for action in ACTIONS}
+    found = {fault.name: 0 for fault in run.faults if fault.name in kinds}
+    for fault in run.faults:
+        if fault.name in kinds:
+            found[fault.name] += sum(fault.start <= at <= fault.end for at in hits)
+    return found
+
+
+def _lost_and_decided_again(run):
+    """Decided, and then found aborted: its time-out was faster."""
+    decided, lost = set(), set()
+    for *transaction, status in run.decisions or []:
+        if status == "PrepareCommit":
+            decided.add(tuple(transaction))
+        elif status == "CompleteAbort":
+            lost.add(tuple(transaction))
+    return decided & lost
 
 
 def _drivers(run):
@@ -152,36 +173,3 @@ def _error(text):
 
 def _p95(times):
     return times[min(len(times) - 1, round(0.95 * (len(times) - 1)))]
-
-
-def _markdown(block):
-    kind, *rest = block
-    if kind == "table":
-        head, rows = rest
-        lines = [head, ["---"] * len(head), *rows]
-        return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
-    if kind == "pre":
-        return f"```\n{rest[0]}\n```"
-    if kind == "picture":
-        return f"![{rest[0]}]({PICTURE})"
-    return {"h1": "# ", "h2": "## ", "p": ""}[kind] + rest[0]
-
-
-def _cell(value):
-    return str(value).replace("|", "\\|").replace("\n", " ")
-
-
-def _html(block, picture):
-    kind, *rest = block
-    if kind == "picture":
-        data = base64.b64encode(picture).decode()
-        return f'<img alt="{html.escape(rest[0])}" src="data:image/png;base64,{data}">'
-    if kind != "table":
-        return f"<{kind}>{html.escape(rest[0])}</{kind}>"
-    head, rows = rest
-
-    def line(cells, tag):
-        inner = "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells)
-        return f"<tr>{inner}</tr>"
-
-    return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"

@@ -61,7 +61,7 @@ def undecided_commit(run):
     decided = {(d[2], d[3]) for d in run.decisions or [] if d[4] == "PrepareCommit"}
     rows = [
         row
-        for row in run.transactions or []
+        for row in run.all_transactions
         if row[5] == COMMITTED and (row[3], row[4]) not in decided
     ]
     if rows:
@@ -74,10 +74,9 @@ def torn(run):
     parts = defaultdict(lambda: ([], []))
     ranges = _batch_ranges(run)
     for value, (partition, offset, _) in run.inputs.items():
-        ids, ends = ranges.get(partition, ([], []))
-        place = bisect_right(ends, offset)  # the first batch that ends behind this offset
-        if place < len(ids):
-            parts[ids[place]][value in seen].append(value)
+        batch = _batch_of(ranges, partition, offset)
+        if batch is not None:
+            parts[batch][value in seen].append(value)
     for batch, (missing, visible) in sorted(parts.items()):
         if missing and visible:
             yield Anomaly(
@@ -87,9 +86,28 @@ def torn(run):
             )
 
 
+def late(run):
+    """A row of a complete micro-batch that a reader saw only when its bound was over, or never."""
+    bound = run.bounds["recovery_s"]
+    ends = {number: end for number, _, end in run.batches}
+    places = {row[3]: (row[0], row[1]) for row in run.final}
+    ranges = _batch_ranges(run)
+    rows = []
+    for value, (partition, offset, key) in run.inputs.items():
+        batch = _batch_of(ranges, partition, offset)
+        if batch in ends and value in places:
+            seen = run.live_at.get(places[value])
+            if seen is None or seen - ends[batch] > bound:
+                rows.append([partition, offset, key, value, batch, seen])
+    if rows:
+        yield Anomaly("late", f"{len(rows)} rows were not seen within {bound} s", rows)
+
+
 def torn_decision(run):
-    """A decided transaction whose marker on disk does not say commit when all is over."""
-    fate = {(row[3], row[4]): row[5] for row in run.transactions or []}
+    """A decided transaction that is not committed on disk, wherever it wrote, when all is over."""
+    fates = defaultdict(set)
+    for row in run.all_transactions:
+        fates[row[3], row[4]].add(row[5])
     final = {}
     for batch, name, producer_id, epoch, status in run.decisions or []:
         if status == "PrepareCommit":
@@ -97,9 +115,9 @@ def torn_decision(run):
         elif status == "CompleteAbort":  # recovery found it lost; it counts when decided again
             final.pop((batch, name), None)
     rows = [
-        [batch, name, *identity, fate[identity]]
+        [batch, name, *identity, sorted(fates[identity])]
         for (batch, name), identity in sorted(final.items())
-        if fate.get(identity, COMMITTED) != COMMITTED
+        if fates[identity] != {COMMITTED}
     ]
     if rows:
         yield Anomaly("torn batch", f"{len(rows)} decided transactions did not commit", rows)
@@ -137,6 +155,13 @@ def _batch_ranges(run):
     ids = sorted(run.ends)
     partitions = {partition for ends in run.ends.values() for partition in ends}
     return {p: (ids, [run.ends[number].get(p, 0) for number in ids]) for p in partitions}
+
+
+def _batch_of(ranges, partition, offset):
+    """The first batch that ends behind this offset."""
+    ids, ends = ranges.get(partition, ([], []))
+    place = bisect_right(ends, offset)
+    return ids[place] if place < len(ids) else None
 
 
 def _number(value):

@@ -26,18 +26,33 @@ class Run:
     sent: Counter
     final: list  # [partition, offset, key, value], in offset order
     live: list
+    live_at: dict  # (partition, offset) -> when a reader saw it first
     batches: list  # those that completed: (id, start, end) by end
     starts: dict  # batch id -> when its range was planned
     ends: dict  # batch id -> {input partition: end offset}
     stable: dict  # output partition -> [(at, last stable offset, end offset)]
     groups: list  # (asked, answered, {input partition: offset})
     transactions: list | None
+    group_transactions: list | None
     decisions: list | None
     open: list | None
     drivers: list
     faults: list
     recoveries: list
     end: dict | None
+
+    @property
+    def all_transactions(self):
+        """Those of the rows, and those of the group's offsets."""
+        return [*(self.transactions or ()), *(self.group_transactions or ())]
+
+    @property
+    def drivers_over(self):
+        """When the last driver ended; never where one has not."""
+        ended = {d["number"]: d["at"] for d in self.drivers if d["phase"] == "end"}
+        if {d["number"] for d in self.drivers} - ended.keys():
+            return float("inf")
+        return max(ended.values(), default=float("inf"))
 
 
 def sort_out(events):
@@ -70,6 +85,12 @@ def sort_out(events):
         sent=Counter(row[3] for row in sent_rows),
         final=seen("final"),
         live=seen("live"),
+        live_at={
+            (row[0], row[1]): event["at"]
+            for event in reversed(of["seen"])
+            if event["reader"] == "live"
+            for row in event["rows"]
+        },
         batches=batches,
         starts={e["id"]: e["start"] for e in of["batch"]},
         ends={e["id"]: {int(p): o for p, o in e["ends"].items()} for e in of["batch"]},
@@ -79,6 +100,7 @@ def sort_out(events):
             for e in of["group"]
         ],
         transactions=last("transactions"),
+        group_transactions=last("group_transactions"),
         decisions=last("decisions"),
         open=last("open"),
         drivers=of["driver"],

@@ -14,6 +14,7 @@ LENGTH_FROM = 12  # the length counts from behind itself
 MAGIC = 2
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 ENDS = {0: "abort", 1: "commit"}
+OPEN = "open"
 
 
 def transactions_in(folder):
@@ -27,11 +28,11 @@ def transactions_in(folder):
         for first, last, attributes, producer_id, epoch, body in batches(path.read_bytes()):
             if attributes & CONTROL:
                 for stretch in open_now.pop(producer_id, []):
-                    stretch[4] = ENDS.get(_control_type(body), "open")
+                    stretch[4] = ENDS.get(_control_type(body), OPEN)
             elif attributes & TRANSACTIONAL:
-                stretch = [first, last, producer_id, epoch, "open"]
+                stretch = [first, last, producer_id, epoch, OPEN]
                 before = stretches[-1] if stretches else None
-                if before is not None and before[1:] == [first - 1, producer_id, epoch, "open"]:
+                if before is not None and before[1:] == [first - 1, producer_id, epoch, OPEN]:
                     before[1] = last
                 else:
                     stretches.append(stretch)

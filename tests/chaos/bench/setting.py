@@ -42,8 +42,8 @@ def commit():
     return told.stdout.strip() or "unknown"
 
 
-def command(seed, minutes, given):
-    """What repeats the choice of faults of this run."""
+def command(seed, minutes, names, given):
+    """What repeats the choice of faults of this run, also where there are more kinds of them."""
     found = [
         ".venv/bin/python",
         "-m",
@@ -52,6 +52,8 @@ def command(seed, minutes, given):
         str(seed),
         "--minutes",
         f"{minutes:g}",
+        "--nemeses",
+        ",".join(names),
     ]
     for option, value in given.items():
         if value is not None:

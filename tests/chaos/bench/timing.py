@@ -68,15 +68,25 @@ def longest_standstill(samples, faults):
     """The longest time that an open transaction held readers back with nobody to blame.
 
     `samples` are (at, last stable offset, end offset) of one partition. Time under a fault does
-    not count, and the clock starts again at a fault's end. Returns (seconds, at, offset).
+    not count, and no more than that. Returns (seconds, at, offset).
     """
     longest, since = (0.0, 0.0, -1), None
     for at, stable, end in samples:
         if stable >= end or since is None or since[1] != stable:
             since = (at, stable) if stable < end else None
             continue
-        blamed = [min(fault.end, at) for fault in faults if fault.start <= at]
-        seconds = at - max([since[0], *blamed])
+        seconds = at - since[0] - _under_faults(since[0], at, faults)
         if seconds > longest[0]:
             longest = (seconds, at, stable)
     return longest
+
+
+def _under_faults(start, end, faults):
+    """How much of a time lies under one fault or several."""
+    covered, reached = 0.0, start
+    for fault in sorted(faults, key=lambda fault: fault.start):
+        begin, over = max(fault.start, reached), min(fault.end, end)
+        if over > begin:
+            covered += over - begin
+            reached = over
+    return covered

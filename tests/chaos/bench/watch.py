@@ -65,11 +65,13 @@ class LiveReader(Watcher):
         super().__init__(history)
         self._consumer = consumer(servers, "bench-live", "read_committed")
         self._consumer.assign(partitions_of(OUTPUT))
+        self.places = set()  # (partition, offset) of what it has seen
 
     def look(self):
         rows = rows_of(self._consumer.consume(2000, timeout=0.2))
         if rows:
             self._history.add("seen", reader="live", rows=rows)
+            self.places |= {(row[0], row[1]) for row in rows}
 
 
 class Sampler(Watcher):
@@ -83,9 +85,10 @@ class Sampler(Watcher):
         self._end = consumer(servers, "bench-sampler", "read_uncommitted")
         # Asks for the group's offsets and never joins it.
         self._group = consumer(servers, GROUP, "read_uncommitted")
+        self.whole_since = 0.0  # when the last look began that got every answer
 
     def look(self):
-        found = {}
+        began, found = time.monotonic(), {}
         for place in partitions_of(OUTPUT):
             # The stable one first: asked last it could be ahead of the end.
             with suppress(KafkaException):
@@ -99,6 +102,8 @@ class Sampler(Watcher):
         known = {a.partition: a.offset for a in answers if a.error is None and a.offset >= 0}
         if known:
             self._history.add("group", asked=asked, partitions=known)
+        if len(found) == len(known) == PARTITIONS:
+            self.whole_since = began
 
 
 class CheckpointWatcher(Watcher):

@@ -16,12 +16,14 @@ from tests.chaos.bench.collect import collect, stable_ends
 from tests.chaos.bench.disk import LogDisk
 from tests.chaos.bench.generator import Generator
 from tests.chaos.bench.supervisor import Supervisor
+from tests.chaos.bench.wait import within
 from tests.chaos.bench.watch import CheckpointWatcher, LiveReader, Sampler
 
 REACH_S = 25.0
 FIRST_BATCH_S = 240
 FAILURES_AT_START = 3
-DRAIN_S = 180
+DRAIN_S = 300
+LAST_LOOK_S = 60
 POLL_S = 0.05
 
 
@@ -63,11 +65,9 @@ class World:
         )
         add(self.supervisor.close)
         self.checkpoint = CheckpointWatcher(self.history, checkpoint)
-        self.watchers = [
-            self.checkpoint,
-            LiveReader(self.history, servers),
-            Sampler(self.history, servers),
-        ]
+        self.reader = LiveReader(self.history, servers)
+        self.sampler = Sampler(self.history, servers)
+        self.watchers = [self.checkpoint, self.reader, self.sampler]
         self.supervisor.start()
         for watcher in self.watchers:
             add(watcher.stop)
@@ -86,22 +86,18 @@ class World:
         self.clock.set(0)
         self.generator.stop()
         wanted = stable_ends(self.cluster.servers, INPUT)
-        why = "; ".join(self.generator.failures)
-        deadline = time.monotonic() + DRAIN_S
-        while not (drained := _reached(self.checkpoint.completed_ends, wanted)):
-            if time.monotonic() > deadline:
-                why += f"it stands at {self.checkpoint.completed_ends} of {wanted}"
-                break
-            time.sleep(POLL_S)
+        why = list(self.generator.failures)
+        if not within(DRAIN_S, lambda: _reached(self.checkpoint.completed_ends, wanted)):
+            why.append(f"it stands at {self.checkpoint.completed_ends} of {wanted}")
         if not self.supervisor.stop():
-            drained, why = False, f"{why} the driver did not stop in order"
-        collect(self.cluster, self.disk.log, self.history)
-        time.sleep(3)  # one more sample of everything
+            why.append("the driver did not stop in order")
+        over = time.monotonic()
+        final = collect(self.cluster, self.disk.log, self.history)
+        why += last_looks(self.sampler, self.reader, over, final)
         for watcher in self.watchers:
             watcher.stop()
-        broken = [str(watcher.error) for watcher in self.watchers if watcher.error is not None]
-        good = drained and not self.generator.failures and not broken
-        self.history.add("end", drained=good, why="; ".join([why, *broken]))
+        why += [str(watcher.error) for watcher in self.watchers if watcher.error is not None]
+        self.history.add("end", drained=not why, why="; ".join(why))
 
     def close(self):
         self._stack.close()
@@ -112,6 +108,13 @@ class World:
     def last_completed_at(self):
         return self.checkpoint.last_completed_at
 
+    def driver(self):
+        """The one that runs. There is none for a moment when one has ended."""
+        driver = self.supervisor.driver
+        if not driver.runs:
+            raise NotNow(f"driver {driver.number} has just ended")
+        return driver
+
     def hold_at(self, driver, step):
         """Wait until a process of the driver stands at a step; returns its pid."""
         reached = driver.failpoints / f"{step}.reached"
@@ -121,7 +124,7 @@ class World:
         armed.touch()
         deadline = time.monotonic() + REACH_S
         while not reached.exists():
-            if driver is not self.supervisor.driver or time.monotonic() > deadline:
+            if not driver.runs or time.monotonic() > deadline:
                 armed.unlink(missing_ok=True)
                 self.let_go(driver, step)  # it may have come by just now
                 raise NotNow(f"no process of driver {driver.number} came to '{step}'")
@@ -151,7 +154,6 @@ class World:
             "partitions": PARTITIONS,
             "offsets_per_batch": 20 * self._own["rate"],
             "checkpoint": str(checkpoint),
-            "stop": str(self.folder / "stop"),
             "master": self._own["master"],
             "python": self.clock.python,
             "conf": {"spark.local.dir": str(self.folder / "spark")},
@@ -171,6 +173,18 @@ class World:
                 texts = [text[:2000] for text in self.supervisor.failures]
                 raise RuntimeError(f"no batch completed, see {self.folder}/drivers: {texts}")
             time.sleep(POLL_S)
+
+
+def last_looks(sampler, reader, over, rows, timeout=LAST_LOOK_S):
+    """Wait until all was sampled once more and the reader has seen all rows; what did not come."""
+    places = {(row[0], row[1]) for row in rows}
+    missing = []
+    if not within(timeout, lambda: sampler.whole_since > over):
+        missing.append(f"no whole sample within {timeout} s after the drivers' end")
+    if not within(timeout, lambda: reader.places >= places):
+        unseen = len(places - reader.places)
+        missing.append(f"the reader on the way did not get to {unseen} rows within {timeout} s")
+    return missing
 
 
 def _reached(ends, wanted):

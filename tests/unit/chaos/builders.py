@@ -8,7 +8,8 @@ def clean():
     """Two batches of two input partitions; a fault between them; everything as it should be.
 
     Key a is in input partition 0 and output partition 0, key b in 1. Each batch has two rows of
-    each, written by one transaction a partition and ended by a marker.
+    each, written by one transaction a partition and ended by a marker; one more transaction moves
+    the group, in partition 4 of the topic for that.
     """
     inputs = [[p, o, key, f"{key}:{o}"] for p, key in enumerate(KEYS) for o in range(4)]
     # Offsets of the output: two rows, a marker, two rows, a marker.
@@ -17,8 +18,11 @@ def clean():
     transactions = [
         [p, 3 * batch, 3 * batch + 1, 100 + p, batch, "commit"] for batch in (0, 1) for p in (0, 1)
     ]
+    group_transactions = [[4, 3 * batch, 3 * batch + 1, 102, batch, "commit"] for batch in (0, 1)]
     decisions = [
-        [batch, f"t-{p}", 100 + p, batch, "PrepareCommit"] for batch in (0, 1) for p in (0, 1)
+        [batch, name, producer_id, batch, "PrepareCommit"]
+        for batch in (0, 1)
+        for name, producer_id in (("t-0", 100), ("t-1", 101), ("t-offsets", 102))
     ]
     return [
         {
@@ -33,20 +37,24 @@ def clean():
         batch(0, 10.0, 12.0, 2),
         offsets(12.5, {0: (3, 3), 1: (3, 3)}),
         group(12.6, 2),
-        {"kind": "seen", "at": 13.0, "reader": "live", "rows": [r for r in outputs if r[1] < 3]},
+        seen(13.0, "live", [row for row in outputs if row[1] < 3]),
         fault(1, "driver-kill", "start", FAULT_AT),
         fault(1, "driver-kill", "end", FAULT_OVER),
-        driver(1, "end", 21.0, outcome="killed", text=""),
+        driver(1, "end", 21.0, outcome="killed", text="exit status -9"),
         offsets(22.0, {0: (3, 5), 1: (3, 5)}),
         driver(2, "start", 22.0),
         batch(1, 19.0, 30.0, 4),
+        seen(30.5, "live", [row for row in outputs if row[1] >= 3]),
         offsets(31.0, {0: (6, 6), 1: (6, 6)}),
         group(45.0, 4),
         driver(2, "end", 50.0, outcome="ended", text=""),
-        {"kind": "seen", "at": 51.0, "reader": "final", "rows": outputs},
+        seen(51.0, "final", outputs),
         {"kind": "transactions", "at": 52.0, "rows": transactions},
+        {"kind": "group_transactions", "at": 52.0, "rows": group_transactions},
         {"kind": "decisions", "at": 52.0, "rows": decisions},
         {"kind": "open", "at": 52.0, "rows": []},
+        offsets(52.5, {0: (6, 6), 1: (6, 6)}),
+        group(52.6, 4),
         {"kind": "end", "at": 53.0, "drained": True, "why": "all read"},
     ]
 
@@ -74,15 +82,26 @@ def driver(number, phase, at, **more):
     return {"kind": "driver", "number": number, "phase": phase, "at": at, "pid": 1, **more}
 
 
+def seen(at, reader, rows):
+    return {"kind": "seen", "at": at, "reader": reader, "rows": [list(row) for row in rows]}
+
+
 def rows_of(events, kind, reader=None):
-    """The rows of the one event of this kind, to be changed in place."""
+    """The rows of the last event of this kind, to be changed in place."""
     found = [e for e in events if e["kind"] == kind and e.get("reader") == reader]
-    assert len(found) == 1
-    return found[0]["rows"]
+    return found[-1]["rows"]
 
 
-def without(events, kind):
-    return [event for event in events if event["kind"] != kind]
+def put_off(events, since, seconds):
+    """Everything that happens from a moment on happens later."""
+    for event in events:
+        for name in ("at", "asked", "start", "end"):
+            if event.get(name, 0.0) >= since:
+                event[name] += seconds
+
+
+def without(events, kind, reader=None):
+    return [e for e in events if (e["kind"], e.get("reader")) != (kind, reader)]
 
 
 def sorted_by_time(events):

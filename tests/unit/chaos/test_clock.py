@@ -8,6 +8,7 @@ import pytest
 
 from tests.chaos.bench.clock import WallClock
 
+LIMIT_S = 60
 PROGRAM = """
 import sys, time
 for _ in sys.stdin:
@@ -33,10 +34,18 @@ def test_wall_clock_of_a_running_process_jumps_and_its_monotonic_clock_does_not(
     ) as process:
         for seconds in (0, 3600, -86_400, 0):
             clock.set(seconds)
-            time.sleep(2.1)  # it looks once a second
-            process.stdin.write("\n")
-            process.stdin.flush()
-            wall, monotonic = map(float, process.stdout.readline().split())
-            assert wall - time.time() == pytest.approx(seconds, abs=2)
-            assert monotonic == pytest.approx(time.monotonic(), abs=2)
+            deadline = time.monotonic() + LIMIT_S
+            while abs(offset(process) - seconds) > 60:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)  # it looks once a second
         process.stdin.close()
+
+
+def offset(process):
+    """How far its wall clock is off. Its monotonic clock never is."""
+    before = time.monotonic()
+    process.stdin.write("\n")
+    process.stdin.flush()
+    wall, monotonic = map(float, process.stdout.readline().split())
+    assert before <= monotonic <= time.monotonic()
+    return wall - time.time()

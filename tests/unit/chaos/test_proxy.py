@@ -169,7 +169,7 @@ def test_cuts_after_the_server_got_it(proxies, connect, toy):
 
 
 def test_repeats_it_later_from_another_connection(proxies, connect, toy):
-    disturb(proxies, REPEAT, seconds=0.2)
+    disturb(proxies, REPEAT, seconds=1.0)
     client = connect()
     assert client.ask(END_TXN, 1) == 1
     assert client.ask(END_TXN, 2) == 2
@@ -177,11 +177,13 @@ def test_repeats_it_later_from_another_connection(proxies, connect, toy):
     toy.wait_for(1, 2, 1)
 
 
-def test_lets_another_of_its_kind_overtake(proxies, connect, toy):
+def test_lets_another_of_its_kind_overtake(proxies, connect, toy, hits):
     disturb(proxies, REORDER)
     first, second = connect(), connect()
     first.send(END_TXN, 1)
-    time.sleep(0.1)
+    deadline = time.monotonic() + 5
+    while not hits and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert second.ask(METADATA, 2) == 2
     assert second.ask(END_TXN, 3) == 3
     assert first.answer() == 1

@@ -1,9 +1,14 @@
 """The report says what the judge said, and stands alone."""
 
+import json
+
+import pytest
+
+from tests.chaos.bench.__main__ import main
 from tests.chaos.bench.checker import CHECKS, judge
 from tests.chaos.bench.report import figures, write
 from tests.chaos.bench.setting import command
-from tests.unit.chaos.builders import clean, rows_of
+from tests.unit.chaos.builders import clean, fault, rows_of, sorted_by_time
 
 
 def test_clean_run(tmp_path):
@@ -12,7 +17,7 @@ def test_clean_run(tmp_path):
     target = write(verdict, events, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "No anomaly found." in text
-    assert "| driver-kill | SIGKILL to the driver. | 1 | 9.0 | 9.0 |" in text
+    assert "| driver-kill | SIGKILL to the driver. | 1 |  | 9.0 | 9.0 |" in text
     assert "| machine | some |" in text
     for check in CHECKS:
         assert f"| {check.__doc__} | 0 |" in text
@@ -37,9 +42,49 @@ def test_anomalies_are_shown_with_their_rows(tmp_path):
     assert "| A row of the input that is not visible at the end. | 1 |" in text
 
 
+def test_faults_of_requests_tell_how_many_they_met(tmp_path):
+    """Those outside of its time are not its own; one that met none says so."""
+    events = clean()
+    for number, (name, start) in enumerate((("net-cut-after", 23.0), ("net-drop", 26.0)), 2):
+        events += [fault(number, name, "start", start), fault(number, name, "end", start + 1)]
+    for at in (19.0, 23.2, 23.8, 25.0):
+        hit = {"kind": "frame", "at": at, "node": 1, "api": "EndTxn", "action": "cut-after"}
+        events.append(hit)
+    events = sorted_by_time(events)
+    write(judge(events), events, tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert "| net-cut-after |  | 1 | 2 |" in text
+    assert "| net-drop |  | 1 | 0 |" in text
+    assert "| driver-kill | SIGKILL to the driver. | 1 |  |" in text
+
+
+def test_decided_transactions_that_were_lost_are_counted():
+    events = clean()
+    name = "decided transactions lost and written again"
+    assert figures(judge(events), events)[name] == 0
+    decisions = rows_of(events, "decisions")
+    decisions.append([1, "t-0", 100, 9, "CompleteAbort"])  # of an attempt that was never decided
+    assert figures(judge(events), events)[name] == 0
+    decisions[3:3] = [[1, "t-0", 100, 5, "PrepareCommit"], [1, "t-0", 100, 5, "CompleteAbort"]]
+    assert figures(judge(events), events)[name] == 1
+
+
 def test_command_of_a_report_repeats_the_run():
-    """What was left to the seed is left out, what was given is not."""
-    given = {"--nemeses": None, "--transaction-timeout-ms": 5000}
-    assert command(7, 30, given) == (
-        ".venv/bin/python -m tests.chaos.bench --seed 7 --minutes 30 --transaction-timeout-ms 5000"
+    """What was left to the seed is left out. The faults are named: later there may be more."""
+    given = {"--rate": None, "--transaction-timeout-ms": 5000}
+    assert command(7, 30, ["driver-kill", "net-drop"], given) == (
+        ".venv/bin/python -m tests.chaos.bench --seed 7 --minutes 30"
+        " --nemeses driver-kill,net-drop --transaction-timeout-ms 5000"
     )
+
+
+@pytest.mark.parametrize("anomalies", [0, 1])
+def test_stored_history_is_judged_with_an_exit_status(tmp_path, capsys, anomalies):
+    events = clean()
+    if anomalies:
+        rows_of(events, "group_transactions").pop()
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in sorted_by_time(events)))
+    assert main(["--judge", str(path), "--build", str(tmp_path / "build")]) == anomalies
+    assert ("ANOMALY torn batch" in capsys.readouterr().out) == bool(anomalies)
+    assert (tmp_path / "build" / "report.html").exists()

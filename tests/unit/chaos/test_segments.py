@@ -1,5 +1,8 @@
 """Transactions read from bytes as a broker writes them."""
 
+from types import SimpleNamespace
+
+from tests.chaos.bench.collect import on_disk
 from tests.chaos.bench.segments import HEADER, transactions_in
 
 TRANSACTIONAL, CONTROL = 0x10, 0x30
@@ -48,3 +51,15 @@ def test_interleaved_transactions_end_as_their_own_markers_say(tmp_path):
         [6, 6, 7, 0, "commit"],
         [9, 9, 7, 1, "open"],
     ]
+
+
+def test_replica_that_lacks_the_last_marker_is_not_the_one_that_counts(tmp_path):
+    data = batch(0, 2, TRANSACTIONAL, 7, 0)
+    replicas = [tmp_path / name for name in ("behind", "lacks the marker", "whole")]
+    for folder, found in zip(replicas, (b"", data, data + marker(2, 7, 0, kind=1)), strict=True):
+        folder.mkdir()
+        (folder / "00000.log").write_bytes(found)
+    cluster = SimpleNamespace(
+        partitions_on_disk=lambda _: [3], partition_folders=lambda *_: replicas
+    )
+    assert on_disk(cluster, "some") == [[3, 0, 1, 7, 0, "commit"]]
