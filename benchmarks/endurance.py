@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
@@ -32,6 +32,7 @@ FOLDER = Path("build/endurance")
 REPORT = Path("build/endurance.json")
 LOOK_EVERY = 500
 ROWS_PER_BATCH = 2
+COUNT_TIMEOUT_S = 120
 
 # What counts as growth from the first quarter of the looks to the last. A JVM fills the heap
 # that it is given, so its memory is only told.
@@ -155,13 +156,19 @@ def wrong_rows(bootstrap_servers: str, topic: str, batches: int) -> tuple[int, i
     partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     seen: Counter[int] = Counter()
-    ended = 0
-    while ended < len(partitions):
+    ended: set[int | None] = set()
+    deadline = time.monotonic() + COUNT_TIMEOUT_S
+    while len(ended) < len(partitions):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the rows were not read to their end in {COUNT_TIMEOUT_S} s")
         for message in consumer.consume(5000, timeout=0.5):
-            if message.error() is not None:
-                ended += 1
-            else:
+            error = message.error()
+            if error is None:
                 seen[int(message.value() or b"-1")] += 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+            else:
+                raise SystemExit(f"the rows cannot be counted: {error}")
     consumer.close()
     missing = sum(value not in seen for value in range(ROWS_PER_BATCH * batches))
     return seen.total(), missing + seen.total() - len(seen)

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 
-from confluent_kafka import Consumer, IsolationLevel, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 # Kafka answers EndTxn when the end is in the coordinator's log, and writes the markers behind that:
@@ -17,12 +17,14 @@ def committed_values(bootstrap_servers, topic):
     return {place: message.value().decode() for place, message in messages.items()}
 
 
-def committed_messages(bootstrap_servers, topic):
+def committed_messages(bootstrap_servers, topic, settle_s=MARKERS_S):
     """All messages that a read_committed consumer sees, by (partition, offset).
 
-    Sees what has been ended, also if its markers are on their way; not what is still open.
+    Sees what has been ended, also if its markers are on their way; not what is still open. Where
+    a test leaves something open, waiting is of no use: `settle_s=0`.
     """
-    open_partitions(bootstrap_servers, topic, settle_s=MARKERS_S)
+    if settle_s > 0:
+        open_partitions(bootstrap_servers, topic, settle_s=settle_s)
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -41,24 +43,26 @@ def committed_messages(bootstrap_servers, topic):
         while len(ended) < len(partitions):
             assert time.monotonic() < deadline, "the oracle could not read the topic to its end"
             for message in consumer.consume(1000, timeout=0.2):
-                if message.error() is not None:
-                    ended.add(message.partition())
-                else:
+                if message.error() is None:
                     messages[message.partition(), message.offset()] = message
+                else:
+                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                    ended.add(message.partition())
         return messages
     finally:
         consumer.close()
 
 
-def open_partitions(bootstrap_servers, topic, settle_s=0.0):
+def open_partitions(bootstrap_servers, topic, settle_s=0.0, besides=()):
     """The partitions that an open transaction holds back: last stable offset below the end.
 
     A transaction that was ended gets its markers a little later, so whoever says that none is open
-    gives them time: `settle_s`.
+    gives them time: `settle_s`. The partitions `besides` are left out: a test holds them back.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     partitions = admin.list_topics(topic, timeout=20).topics[topic].partitions
-    asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in partitions}
+    looked_at = [partition for partition in partitions if partition not in besides]
+    asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in looked_at}
 
     def ends(level):
         answers = admin.list_offsets(dict(asked), isolation_level=level, request_timeout=20)
@@ -75,9 +79,9 @@ def open_partitions(bootstrap_servers, topic, settle_s=0.0):
         time.sleep(0.05)
 
 
-def assert_none_open(bootstrap_servers, topic):
-    """No transaction is left open."""
-    held = open_partitions(bootstrap_servers, topic, settle_s=MARKERS_S)
+def assert_none_open(bootstrap_servers, topic, besides=()):
+    """No transaction is left open, but for those that a test has in the partitions `besides`."""
+    held = open_partitions(bootstrap_servers, topic, settle_s=MARKERS_S, besides=besides)
     assert not held, f"open transactions hold back (partition: stable, end) {held}"
 
 

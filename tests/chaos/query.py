@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -64,10 +65,22 @@ def run(spark, settings):
         .start()
     )
     if settings["stop_when"] is not None:
-        while not Path(settings["stop_when"]).exists():
+        reached = Path(settings["stop_when"])
+        while not reached.exists():
             time.sleep(0.02)
-        query.stop()
+        stop(query, reached.with_name("stop.reached"))
     query.awaitTermination()
+
+
+def stop(query, told):
+    """Stop it, and tell when that has begun: `stop` itself returns when the query has ended."""
+    with ThreadPoolExecutor(1) as pool:
+        stopping = pool.submit(query.stop)
+        while query.isActive and not stopping.done():
+            time.sleep(0.01)
+        told.with_suffix(".part").write_text(str(os.getpid()))
+        told.with_suffix(".part").rename(told)
+        stopping.result()
 
 
 def write(spark, settings):

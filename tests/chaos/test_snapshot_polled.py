@@ -64,9 +64,9 @@ def test_snapshot_shows_no_part_of_a_batch_while_drivers_are_killed(scenario, re
             driver.finish()
         assert at_snapshot.polls > polled[0]
         assert committed.polls > polled[1]
+    scenario.check()  # waits for the last markers, which the last look has to be behind
     at_snapshot.finish()
     committed.finish()
-    scenario.check()
     for name, poller in (("snapshot", at_snapshot), ("read_committed", committed)):
         text = f"{name}: {poller.polls} polls, {poller.in_part} with a part of a micro-batch"
         record_property(name, text)

@@ -7,6 +7,7 @@ from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
 from spark_eos.source.read import read_range
 from spark_eos.source.schema import source_schema
+from tests.chaos.oracle import assert_none_open
 from tests.chaos.transactions import end_open_transactions
 
 
@@ -42,4 +43,5 @@ def test_torn_batch_is_seen_in_part_at_read_committed_and_not_at_all_at_snapshot
     assert len(first) < len(part) < len(scenario.rows)
     assert sorted(rows(scenario, **log)) == first
     scenario.run()
+    assert_none_open(scenario.bootstrap_servers, scenario.topic)
     assert sorted(rows(scenario, **log)) == sorted(scenario.rows) == sorted(rows(scenario))

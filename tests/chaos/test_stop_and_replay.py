@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 import uuid
 
 import pytest
@@ -26,8 +25,7 @@ def test_stop_while_the_driver_commits(scenario, step):
     """Spark interrupts its own thread and not the worker, which comes to its end."""
     scenario.add_files(2)
     with scenario.driver(step, stop_when=step) as driver:
-        driver.wait_for(step)
-        time.sleep(1)  # for the stop to arrive
+        driver.wait_for("stop")  # it begins when the step is reached
         driver.go(step)
         driver.finish()
     scenario.run()

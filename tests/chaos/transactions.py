@@ -3,9 +3,11 @@
 from kafka import KafkaAdminClient
 from kafka.protocol.producer.transaction import EndTxnRequest
 
+from tests.chaos.oracle import assert_none_open
+
 
 def end_open_transactions(scenario, commit_partitions):
-    """Commit the open transactions of these sink partitions, abort all others.
+    """Commit the open transactions of these sink partitions, abort all others; wait for markers.
 
     Where the query moves a group, "offsets" stands for the transaction that holds its offsets.
     """
@@ -36,3 +38,4 @@ def end_open_transactions(scenario, commit_partitions):
             assert admin._manager.run(end).error_code == 0
     finally:
         admin.close()
+    assert_none_open(scenario.bootstrap_servers, scenario.topic)

@@ -1,6 +1,7 @@
 """A cluster and an application on it, for the tests of one module: to start both takes a while."""
 
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -91,8 +92,9 @@ def applications():
     """Those that were started; the last one may still be of use."""
     found = []
     yield found
-    for application in found:
-        application.close()
+    with ExitStack() as all_of_them:
+        for application in found:
+            all_of_them.callback(application.close)
 
 
 @pytest.fixture

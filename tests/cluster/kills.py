@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from contextlib import suppress
 
 PAUSE_S = 0.05
 LONGEST_WORK_S = 3.0  # of an executor that has begun, before it is killed
@@ -27,8 +28,9 @@ class ExecutorKills(threading.Thread):
                     until = time.monotonic() + self._chance.uniform(0, LONGEST_WORK_S)
                     begun.setdefault(executor, until)
                 if time.monotonic() > begun.get(executor, float("inf")):
-                    self._cluster.kill(executor)
-                    self.killed += 1
+                    with suppress(ProcessLookupError):  # it ended by itself
+                        self._cluster.kill(executor)
+                        self.killed += 1
                     del begun[executor]
                     break
 

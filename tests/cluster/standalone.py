@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pyspark
@@ -72,12 +72,14 @@ class StandaloneCluster:
             # Held still, so that none starts an executor behind our back.
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
-        for pid, supervisor in self._supervised.items():
+        for pid in self._supervised:
             self._seen |= descendants(pid)
-            supervisor.communicate(timeout=10)
-        kill(self._seen)
-        for name in ("local", *(f"worker-{number}" for number in range(self._size))):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+        with ExitStack() as steps:  # the last one first, and each of them, whatever another does
+            for name in ("local", *(f"worker-{number}" for number in range(self._size))):
+                steps.callback(shutil.rmtree, self.folder / name, ignore_errors=True)
+            steps.callback(kill, self._seen)
+            for supervisor in self._supervised.values():
+                steps.callback(supervisor.communicate, timeout=10)
 
     def executors(self):
         """The process ids of the executors that run now, in the order of their workers."""

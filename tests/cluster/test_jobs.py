@@ -3,6 +3,8 @@
 The tests are those of `tests/jobs`: what a job gives does not depend on where it runs.
 """
 
+from contextlib import ExitStack
+
 import pytest
 
 from tests.cluster.application import OnCluster
@@ -35,17 +37,16 @@ KILLS = 3
 
 @pytest.fixture
 def jobs(request, kafka, standalone, archive, tmp_path):
-    place = OnCluster(tmp_path, standalone, archive)
-    found = Jobs(kafka, tmp_path, place)
-    kills = ExecutorKills(standalone, KILLS, seed=request.node.name)
-    kills.start()
-    try:
+    with ExitStack() as at_the_end:
+        place = OnCluster(tmp_path, standalone, archive)
+        at_the_end.callback(place.close)
+        found = Jobs(kafka, tmp_path, place)
+        at_the_end.callback(found.close)
+        kills = ExecutorKills(standalone, KILLS, seed=request.node.name)
+        kills.start()
+        at_the_end.callback(kills.end)
         yield found
         assert kills.killed > 0, "no executor was killed: the test shows nothing"
-    finally:
-        kills.end()
-        found.close()
-        place.close()
 
 
 def test_windowed_counts(jobs, topic):

@@ -45,7 +45,7 @@ class Sink:
             .start()
         )
         try:
-            query.awaitTermination(120)
+            assert query.awaitTermination(120), "the query did not end"
         finally:
             query.stop()
         return query

@@ -84,7 +84,8 @@ def test_batches_of_a_stream_that_run_again_are_written_once(spark, write, tmp_p
     def run():
         rows = spark.readStream.schema("id long").parquet(str(source))
         query = rows.writeStream.foreachBatch(each).trigger(availableNow=True)
-        query.option("checkpointLocation", str(checkpoint)).start().awaitTermination(120)
+        query = query.option("checkpointLocation", str(checkpoint)).start()
+        assert query.awaitTermination(120)
 
     run()
     (checkpoint / "commits" / "0").unlink()

@@ -45,7 +45,7 @@ class Job:
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
+        assert query.awaitTermination(120), "the query did not end"
         return query
 
     def consumer(self):
@@ -118,7 +118,7 @@ def test_offsets_of_several_sources_move_together(job, topic, offset_log_version
         .load()
         for name, subscribed in (("txnkafka", job.read_topic), ("kafka", other))
     ]
-    (
+    query = (
         sources[0]
         .unionByName(sources[1])
         .select("value")
@@ -129,8 +129,8 @@ def test_offsets_of_several_sources_move_together(job, topic, offset_log_version
         .option("group.id", job.group)
         .trigger(availableNow=True)
         .start()
-        .awaitTermination(120)
     )
+    assert query.awaitTermination(120)
     assert_exactly_once(job.servers, job.write_topic, [str(n) for n in range(40)])
     written = (job.checkpoint / "offsets" / "0").read_text()
     assert written.startswith(f"v{offset_log_version}\n")

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from chispa import assert_df_equality
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql.functions import col
+
+from tests.chaos.oracle import committed_messages
 
 ALL = (
     "key binary, value string, partition int,"
@@ -13,30 +14,9 @@ ALL = (
 )
 
 
-def read(bootstrap_servers, topic, partitions):
-    """All committed messages of a topic, by a plain client."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": "test",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-        }
-    )
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-        found, ended = [], 0
-        while ended < partitions:
-            message = consumer.poll(20)
-            assert message is not None, "the topic could not be read to its end"
-            if message.error() is not None:
-                ended += 1
-            else:
-                found.append(message)
-        return found
-    finally:
-        consumer.close()
+def read(bootstrap_servers, topic):
+    """All committed messages of a topic, by a plain client, in the order of each partition."""
+    return list(committed_messages(bootstrap_servers, topic).values())
 
 
 def test_every_column_reaches_the_record(sink, topic):
@@ -51,7 +31,7 @@ def test_every_column_reaches_the_record(sink, topic):
         ALL,
     )
     sink.write(ALL, topic=name)
-    by_partition = {m.partition(): m for m in read(sink.bootstrap_servers, name, 3)}
+    by_partition = {m.partition(): m for m in read(sink.bootstrap_servers, name)}
     full, tombstone, empty = by_partition[2], by_partition[0], by_partition[1]
     assert (full.key(), full.value()) == (b"\x00\xff", b"text")
     assert full.headers() == [("h", b"1"), ("h", None)]
@@ -65,8 +45,8 @@ def test_topic_column_routes_rows_in_one_decision(sink, topic, spark):
     schema = "value string, topic string"
     sink.add([("a", one), ("b", other), ("c", one)], schema)
     sink.write(schema)
-    assert [m.value() for m in read(sink.bootstrap_servers, one, 1)] == [b"a", b"c"]
-    assert [m.value() for m in read(sink.bootstrap_servers, other, 2)] == [b"b"]
+    assert [m.value() for m in read(sink.bootstrap_servers, one)] == [b"a", b"c"]
+    assert [m.value() for m in read(sink.bootstrap_servers, other)] == [b"b"]
     assert spark.read.format("delta").load(str(sink.log)).count() == 1
 
 
@@ -81,7 +61,7 @@ def test_keys_go_where_the_java_client_sends_them(sink, topic, spark):
     ).option("topic", peers).save()
 
     def places(topic_name):
-        found = read(sink.bootstrap_servers, topic_name, 5)
+        found = read(sink.bootstrap_servers, topic_name)
         return {m.key(): m.partition() for m in found}
 
     assert places(ours) == places(peers)
@@ -98,7 +78,7 @@ def test_each_row_goes_to_its_own_partition_with_its_own_time(sink, topic, heade
         rows = [(*row, [("h", b"1")]) for row in rows]
     sink.add(rows, schema)
     sink.write(schema, topic=name)
-    found = read(sink.bootstrap_servers, name, 3)
+    found = read(sink.bootstrap_servers, name)
     assert len(found) == 30
     start = int(at.timestamp() * 1000)
     for message in found:
@@ -112,7 +92,7 @@ def test_order_within_a_partition_is_the_order_of_the_rows(sink, topic):
     values = [str(i) for i in range(30_000)]
     sink.add([(v,) for v in values], "value string")
     sink.write("value string", topic=name)
-    assert [m.value().decode() for m in read(sink.bootstrap_servers, name, 1)] == values
+    assert [m.value().decode() for m in read(sink.bootstrap_servers, name)] == values
 
 
 def test_one_delta_commit_per_micro_batch(sink, topic):
@@ -128,7 +108,7 @@ def test_batch_without_rows_costs_no_transaction_and_no_commit(sink, topic):
     name = topic(1)
     sink.add([], "value string")
     sink.write("value string", topic=name)
-    assert read(sink.bootstrap_servers, name, 1) == []
+    assert read(sink.bootstrap_servers, name) == []
     assert len(list((sink.log / "_delta_log").glob("*.json"))) == 1
 
 
@@ -148,11 +128,11 @@ def test_log_tells_what_happened_to_any_batch(sink, topic, spark):
     )
     expected = spark.createDataFrame(
         [
-            (1, 0, "PrepareCommit", 0, 1, name),
-            (1, 0, "CompleteCommit", 0, 1, name),
-            (1, 1, "PrepareCommit", 0, 2, name),
-            (1, 1, "CompleteCommit", 0, 2, name),
-            (1, 2, "PrepareCommit", 0, 3, name),
+            (2, 0, "PrepareCommit", 0, 1, name),
+            (2, 0, "CompleteCommit", 0, 1, name),
+            (2, 1, "PrepareCommit", 0, 2, name),
+            (2, 1, "CompleteCommit", 0, 2, name),
+            (2, 2, "PrepareCommit", 0, 3, name),
         ],
         "version short, batch_id long, transaction_status string, partition int, records long,"
         " topic string",
@@ -166,7 +146,7 @@ def test_two_queries_share_one_log_and_one_topic(sink, topic, tmp_path, spark):
     sink.write("value string", topic=name, transactionLog=shared)
     sink.checkpoint = tmp_path / "second"
     sink.write("value string", topic=name, transactionLog=shared)
-    assert sorted(m.value() for m in read(sink.bootstrap_servers, name, 2)) == [b"a", b"a"]
+    assert sorted(m.value() for m in read(sink.bootstrap_servers, name)) == [b"a", b"a"]
     log = spark.read.format("delta").load(shared)
     assert log.select("query_id").distinct().count() == 2
 
@@ -178,4 +158,4 @@ def test_explicit_registration_serves_the_same_format(sink, topic, spark):
     name = topic(1)
     sink.add([("a",)], "value string")
     sink.write("value string", topic=name)
-    assert [m.value() for m in read(sink.bootstrap_servers, name, 1)] == [b"a"]
+    assert [m.value() for m in read(sink.bootstrap_servers, name)] == [b"a"]

@@ -8,6 +8,8 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.chaos.oracle import assert_none_open
+
 SCHEMA = "value string, partition int"
 
 
@@ -18,12 +20,15 @@ class Output:
         self.spark, self.sink, self.topic = spark, sink, topic
         self.written = []
 
-    def write(self):
-        """One more micro-batch, of six rows in both partitions."""
+    def write(self, held=()):
+        """One more micro-batch, of six rows in both partitions; all can be read, but for those of
+        partitions that somebody else holds back.
+        """
         number = len(self.written)
         rows = [(f"{number}-{i}", i % 2) for i in range(6)]
         self.sink.add(rows, SCHEMA)
         self.sink.write(SCHEMA, topic=self.topic)
+        assert_none_open(self.sink.bootstrap_servers, self.topic, besides=held)
         self.written.append({value for value, _ in rows})
 
     def options(self, **options):
@@ -66,11 +71,12 @@ def foreign(output):
 def test_batch_that_is_visible_in_part_is_not_seen(output, foreign):
     """The open transaction holds partition 1 back for every reader."""
     before = set().union(*output.written)
-    output.write()
+    output.write(held=[1])
     seen = output.read(isolation__level="read_committed")
     assert before < seen < before | output.written[3]  # a part of it: the difference is real
     assert output.read() == before
     foreign.abort_transaction(20)
+    assert_none_open(output.sink.bootstrap_servers, output.topic)
     foreign.begin_transaction()
     assert output.read() == before | output.written[3]
 
@@ -131,7 +137,7 @@ def test_records_that_retention_removed_are_reported(output):
 
 def test_stream_takes_whole_batches_also_when_it_is_limited(output, foreign, tmp_path):
     """And leaves out the one that cannot be read whole."""
-    output.write()
+    output.write(held=[1])
     batches = []
     rows = output.spark.readStream.format("txnkafka").options(
         **output.options(startingOffsets="earliest", maxOffsetsPerTrigger=1)

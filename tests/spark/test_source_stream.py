@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.errors import StreamingQueryException
 
 from spark_eos.lag import LagListener, lags_of
+from tests.chaos.oracle import assert_none_open
 
 
 class Stream:
@@ -102,13 +103,13 @@ def test_new_partitions_are_read_from_their_start_and_tasks_keep_their_partition
 def test_trimmed_records_end_the_query_with_what_to_do(stream):
     stream.write(10)
     stream.start(maxOffsetsPerTrigger=5, trigger={"availableNow": True})
-    stream.query.awaitTermination(60)
+    assert stream.query.awaitTermination(60)
     stream.write(10)
     stream.trim(15)
     stream.start(trigger={"availableNow": True})
     stream.fails_with(r"(?s)offsets 10 to 14.*starts at 15.*failOnDataLoss")
     stream.start(trigger={"availableNow": True}, failOnDataLoss=False)
-    stream.query.awaitTermination(60)
+    assert stream.query.awaitTermination(60)
     assert stream.query.exception() is None
     assert stream.values() == [*range(10), *range(15, 20)]
 
@@ -130,6 +131,7 @@ def test_end_of_what_is_available_is_reached_where_only_markers_are_left(stream)
         producer.produce(stream.topic, b"0", partition=0)
         producer.flush(20)
         end(20)
+    assert_none_open(stream.servers, stream.topic)
     stream.start(trigger={"availableNow": True}, maxOffsetsPerTrigger=1)
     assert stream.query.awaitTermination(60)
     assert stream.values() == [0]

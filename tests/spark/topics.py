@@ -5,8 +5,10 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from tests.chaos.oracle import assert_none_open
 
 TIMEOUT_S = 30.0
 # A fixed time in the past, so that a test can name the times of its records.
@@ -83,7 +85,10 @@ def transactional(servers):
 
 
 def transact(producer, topic, records, *, commit=True):
-    """One transaction, which adds one marker to each partition that it wrote to."""
+    """One transaction, which adds one marker to each partition that it wrote to.
+
+    The producer's next one waits for that marker; a reader, or another producer, has to do so.
+    """
     producer.begin_transaction()
     _send(producer, topic, records)
     if commit:
@@ -96,8 +101,9 @@ def transact(producer, topic, records, *, commit=True):
 def open_transaction(servers, topic, records):
     """A transaction that is open inside the block, and aborted after it if it is still open.
 
-    Gives a function that commits it.
+    It lies behind the markers of those before. Gives a function that commits it.
     """
+    assert_none_open(servers, topic)
     producer = transactional(servers)
     producer.begin_transaction()
     is_open = True
@@ -106,6 +112,7 @@ def open_transaction(servers, topic, records):
         nonlocal is_open
         producer.commit_transaction(TIMEOUT_S)
         is_open = False
+        assert_none_open(servers, topic)
 
     try:
         _send(producer, topic, records)
@@ -132,6 +139,7 @@ def fill_tiny(servers, topic, count):
 
     with ThreadPoolExecutor(_TINY_PRODUCERS) as pool:
         list(pool.map(some, range(_TINY_PRODUCERS)))
+    assert_none_open(servers, topic)
 
 
 def trim(servers, topic, offsets):
@@ -185,9 +193,11 @@ def offsets_of(servers, topic, partition=0):
             message = consumer.poll(TIMEOUT_S)
             if message is None:
                 raise TimeoutError(f"{topic}-{partition} was not read to its end")
-            if message.error() is not None:
+            if message.error() is None:
+                found.append(message.offset())
+            else:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
                 return found
-            found.append(message.offset())
     finally:
         consumer.close()
 
