@@ -190,6 +190,7 @@ def test_real_broker(scenario, kafka, topic):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # to use up all epochs is 32,767 requests
 @pytest.mark.parametrize("scenario", WORN_SCENARIOS, ids=by_name)
 def test_real_broker_when_epochs_run_out(scenario, kafka, topic):
     run_on_the_real_broker(scenario, kafka, topic())
