@@ -103,7 +103,7 @@ def test_committed_aborted_and_open_side_by_side_in_one_partition(
     ]
     producer = begin(servers)
     transactions.append(("open", write(producer, name, [0])))
-    found = fates(config, transactions, soon(2_000))
+    found = fates(config, transactions, soon(6_000))
     assert found == {
         "aborted first": Fate.ABORTED,
         "committed": Fate.COMMITTED,
@@ -139,11 +139,11 @@ def test_partition_held_by_another_is_no_obstacle_where_a_second_one_can_tell(
     write(holder, name, [0])
     done = ended(kafka.bootstrap_servers, "commit", name, 0, 1)
     started = time.monotonic()
-    assert fates(config, [("t", done), ("held", done[:1])], soon(1_500)) == {
+    assert fates(config, [("t", done), ("held", done[:1])], soon(5_000)) == {
         "t": Fate.COMMITTED,
         "held": Fate.OPEN,
     }
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 15  # the deadline, and room for a busy machine
     holder.abort_transaction(20)
 
 
