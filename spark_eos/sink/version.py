@@ -35,10 +35,9 @@ def check_version(
             )
         return
     logged = log.batch(options.query_id, options.version)
-    if logged is None:  # long complete, and expired
-        return
-    if logged.is_aborted:
-        _check_is_last(options, tail)
+    if logged is None or logged.is_aborted:
+        # The last one, if it is gone, is long complete and expired.
+        _check_is_last(options, tail, logged)
         return
     check_decided_here(
         logged.records, config=options.client, coordinator=coordinator, deadline=deadline
@@ -46,12 +45,17 @@ def check_version(
     _check_topic(options, logged)
 
 
-def _check_is_last(options: BatchWriteOptions, tail: QueryTail) -> None:
+def _check_is_last(options: BatchWriteOptions, tail: QueryTail, logged: LoggedBatch | None) -> None:
     if options.version != tail.last_batch_id:
+        why = (
+            "was aborted"
+            if logged is not None
+            else "was left out, or is older than the log keeps, which has no record of it"
+        )
         raise OperatorError(
-            f"version {options.version} of this txnAppId was aborted, and version"
-            f" {tail.last_batch_id} was written since. Versions only go up: write these rows as"
-            f" version {(tail.last_batch_id or 0) + 1} or later"
+            f"version {options.version} of this txnAppId {why}, and version"
+            f" {tail.last_batch_id} was written since. Versions only go up: if its rows are not in"
+            f" the topic, write them as version {(tail.last_batch_id or 0) + 1} or later"
         )
 
 

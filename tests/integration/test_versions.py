@@ -87,6 +87,12 @@ def test_version_that_failed_cannot_be_written_behind_a_later_one(application):
         plan_write(application.options(1))
 
 
+def test_version_that_was_left_out_is_not_taken_for_written(application):
+    application.write(2, ["c"])
+    with pytest.raises(OperatorError, match=r"version 1 .* was left out.* no record of it"):
+        plan_write(application.options(1))
+
+
 def test_version_that_is_torn_has_to_be_written_before_the_next(application, monkeypatch):
     application.decide(1, ["a"], ["b"], patch=monkeypatch)
     log = TransactionLog.open(application.options(1).transaction_log)
