@@ -1,5 +1,6 @@
 """Rows that cannot follow what the log holds are refused before anything is written."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -84,6 +85,13 @@ def test_intent_to_abort_what_is_committed_is_refused() -> None:
     done = row(4, at(1), state=COMPLETE_COMMIT)
     with pytest.raises(CorruptLogError, match="it is CompleteCommit already"):
         check_append(tail(done), 4, [row(4, at(2), state=TransactionState.PREPARE_ABORT)])
+
+
+def test_same_producer_id_and_epoch_on_another_cluster_is_another_transaction() -> None:
+    before = replace(row(4, at(1)), cluster_id="home")
+    moved = replace(row(5, at(2), epoch=4), cluster_id="elsewhere")
+    assert moved.identity == before.identity
+    check_append(tail(before), 5, [before.moved_to(COMPLETE_COMMIT, at(2)), moved])
 
 
 def test_batch_before_the_last_one_is_refused() -> None:
