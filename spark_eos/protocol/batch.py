@@ -23,11 +23,12 @@ class LoggedBatch:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether nothing of it is committed or may still be."""
-        return not any(record.state in _MAY_BE_VISIBLE for record in self.records)
+        """Whether all of it that had rows was aborted. A tombstone is of one that ended well."""
+        states = {record.state for record in self.records} - {TransactionState.EMPTY}
+        return bool(states) and states <= _ABORTED
 
 
-_MAY_BE_VISIBLE = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+_ABORTED = {TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT}
 
 
 def latest_batch(records: Iterable[TransactionRecord]) -> LoggedBatch | None:
