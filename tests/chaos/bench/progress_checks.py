@@ -101,10 +101,12 @@ def slow_recovery(run):
 
 def needs_an_operator(run):
     """A driver that ended in a way that no fault explains: gave up for good, or simply ended."""
-    rows = [
-        [driver["number"], driver["outcome"], driver["text"][:600]]
-        for driver in run.drivers
-        if driver["phase"] == "end" and not ended_well(driver["outcome"], driver["text"])
-    ]
+    bound, rows = run.bounds["recovery_s"], []
+    for driver in run.drivers:
+        if driver["phase"] == "end":
+            at, outcome, text = driver["at"], driver["outcome"], driver["text"]
+            recent = [f.name for f in run.faults if f.start <= at <= f.end + bound]
+            if not ended_well(outcome, text, recent):
+                rows.append([driver["number"], outcome, text[:600]])
     if rows:
         yield Anomaly("needs an operator", f"{len(rows)} drivers ended for good", rows)

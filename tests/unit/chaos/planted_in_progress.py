@@ -103,6 +103,7 @@ def driver_ended_with(outcome, text):
     return plant
 
 
+CRASHED = "Python worker exited unexpectedly (crashed)"
 UNASKED = "the query ended, and nobody had asked it to"
 LAST_WORDS = (
     ("failed", "spark_eos.errors.OutcomeUnknownError: batch 1"),
@@ -113,6 +114,23 @@ LAST_WORDS = (
     ("failed", f"exit status -9, {UNASKED}"),
     ("killed", "exit status -11"),
 )
+
+
+def crashed_long_after_a_fault(events):
+    """The only one was over at 21, and the bound of a recovery is 30 s."""
+    events.append(driver(3, "end", 51.5, outcome="failed", text=CRASHED))
+
+
+def failed_long_after_a_fault(events):
+    text = "spark_eos.errors.FencedError: another driver"
+    events.append(driver(3, "end", 51.5, outcome="failed", text=text))
+
+
+def crashed_after_a_fault_of_no_process(events):
+    for event in events:
+        if event["kind"] == "fault":
+            event["name"] = "broker-kill"
+    events.append(driver(3, "end", 49.0, outcome="failed", text=CRASHED))
 
 
 # --- what the history lacks ---
@@ -167,6 +185,9 @@ PLANTED = {
         driver_ended_with(*words): ("needs an operator", "1 drivers ended for good")
         for words in LAST_WORDS
     },
+    crashed_long_after_a_fault: ("needs an operator", "1 drivers ended for good"),
+    failed_long_after_a_fault: ("needs an operator", "1 drivers ended for good"),
+    crashed_after_a_fault_of_no_process: ("needs an operator", "1 drivers ended for good"),
     not_drained: ("not drained", "all read"),
     no_live_rows: ("incomplete history", "a reader on the way"),
     driver_without_an_end: ("incomplete history", "an end of the drivers"),

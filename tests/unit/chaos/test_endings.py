@@ -3,7 +3,7 @@
 import pytest
 
 from spark_eos import errors
-from tests.chaos.bench.endings import EXPECTED, NEVER, ended_well
+from tests.chaos.bench.endings import GONE, NEVER, SAID, ended_well
 
 LOST_SOURCE = """[STREAM_FAILED] Query [id = 1] terminated with exception: (no cause message)
 === Streaming Query ===
@@ -14,32 +14,46 @@ java.io.EOFException
 """
 
 
-@pytest.mark.parametrize(
-    ("outcome", "text"),
-    [
-        ("ended", ""),
-        ("killed", "exit status -9"),
-        ("failed", "Traceback\n  ...\nspark_eos.errors.FencedError: another driver"),
-        ("failed", "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."),
-        ("failed", "Job aborted: Lost task 0.3: Python worker exited unexpectedly (crashed)."),
-        ("failed", LOST_SOURCE),
-        ("failed", LOST_SOURCE.replace("java.io.EOFException", "java.io.IOException: Broken pipe")),
-    ],
-)
-def test_what_a_fault_explains(outcome, text):
-    assert ended_well(outcome, text)
+FENCED = "Traceback\n  ...\nspark_eos.errors.FencedError: another driver"
+CRASHED = "Job aborted: Lost task 0.3: Python worker exited unexpectedly (crashed)."
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("outcome", "text", "faults"),
     [
-        LOST_SOURCE.replace("EOFException", "IOException: x"),
-        LOST_SOURCE.replace("PythonStreamingSourceRunner", "Other"),
-        "java.lang.NullPointerException\n\tat x.PythonStreamingSourceRunner.commit(x.scala:1)",
+        ("ended", "", ()),
+        ("killed", "exit status -9", ()),
+        ("failed", FENCED, ("zombie-driver",)),
+        ("failed", "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update.", ("zombie-driver",)),
+        ("failed", CRASHED, ("broker-kill", "worker-kill-at")),
+        ("failed", LOST_SOURCE, ("clock-jump",)),
+        (
+            "failed",
+            LOST_SOURCE.replace("EOFException", "IOException: Broken pipe"),
+            ("worker-kill",),
+        ),
     ],
 )
-def test_what_none_explains(text):
-    assert not ended_well("failed", text)
+def test_what_a_fault_explains(outcome, text, faults):
+    assert ended_well(outcome, text, faults)
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        (LOST_SOURCE.replace("EOFException", "IOException: x"), ("worker-kill",)),
+        (LOST_SOURCE.replace("PythonStreamingSourceRunner", "Other"), ("worker-kill",)),
+        (
+            "java.lang.NullPointerException\n\tat x.PythonStreamingSourceRunner.x(x)",
+            ("worker-kill",),
+        ),
+        (CRASHED, ("broker-kill", "net-drop", "leader-move", "log-failure", "coordinator-pause")),
+        (CRASHED, ()),
+        (FENCED, ()),
+    ],
+)
+def test_what_none_explains(text, faults):
+    assert not ended_well("failed", text, faults)
 
 
 def test_each_error_of_the_product_is_expected_or_never():
@@ -49,4 +63,5 @@ def test_each_error_of_the_product_is_expected_or_never():
     assert leaves
     for one in leaves:
         text = f"spark_eos.errors.{one.__name__}: x"
-        assert bool(EXPECTED.search(text)) != bool(NEVER.search(text)), one
+        assert bool(SAID.search(text)) != bool(NEVER.search(text)), one
+        assert not GONE.search(text)
