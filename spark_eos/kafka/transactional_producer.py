@@ -6,21 +6,20 @@ attempt makes (producer id, epoch) unique to one transaction, and that transacti
 another process by these two numbers. The client is dropped without ending it: the driver does.
 """
 
-import json
-from typing import Final
+import threading
 
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 
-from spark_eos.errors import DeliveryError
+from spark_eos.errors import DeliveryError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.producer import IdempotentProducer
+from spark_eos.kafka.rows import Rows
+from spark_eos.kafka.serving import Serving
+from spark_eos.kafka.statistics import Statistics
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets
-from spark_eos.protocol.transaction import PreparedTransaction, ProducerIdentity
-
-# The statistics are the only public place where librdkafka tells the producer's id and epoch.
-_STATISTICS_INTERVAL_MS: Final = 10
+from spark_eos.protocol.transaction import PreparedTransaction
 
 
 class TransactionalProducer(IdempotentProducer):
@@ -30,7 +29,9 @@ class TransactionalProducer(IdempotentProducer):
         self, config: ClientConfig, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
     ) -> None:
         self._timeout_ms = timeout_ms
-        self._identity: ProducerIdentity | None = None
+        self._statistics = Statistics(transactional_id)
+        self._serving: Serving | None = None
+        self._in_use = threading.Lock()
         super().__init__(
             config,
             transactional_id,
@@ -38,8 +39,8 @@ class TransactionalProducer(IdempotentProducer):
             **{
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,
-                "statistics.interval.ms": _STATISTICS_INTERVAL_MS,
-                "stats_cb": self._on_statistics,
+                "statistics.interval.ms": Statistics.interval_ms(),
+                "stats_cb": self._statistics.take,
             },
         )
 
@@ -50,6 +51,23 @@ class TransactionalProducer(IdempotentProducer):
             self._producer.begin_transaction()
         except KafkaException as exception:
             raise self._refusal(exception) from None
+        self._serving = Serving(self, self._name)
+
+    def send(self, rows: Rows) -> None:
+        """Queue rows of one topic, in order."""
+        with self._in_use:
+            self._reports.raise_failure()
+            super().send(rows)
+
+    def serve(self) -> None:
+        """Between two sends, from another thread: take what librdkafka has to report."""
+        if self._in_use.acquire(blocking=False):
+            try:
+                self._serve(self._producer.poll, 0)
+            except SparkEosError as error:
+                self._reports.failure = self._reports.failure or error
+            finally:
+                self._in_use.release()
 
     def send_offsets(self, offsets: Offsets, metadata: object, deadline: Deadline) -> None:
         """Put the offsets of a consumer group into the transaction."""
@@ -63,19 +81,21 @@ class TransactionalProducer(IdempotentProducer):
 
     def prepare(self, deadline: Deadline) -> PreparedTransaction:
         """Flush, check every delivery report, and name the transaction, which stays open."""
+        self._end_serving()
         self.flush(deadline)
-        while self._identity is None:
+        while self._statistics.identity is None:
             if deadline.passed:
                 raise DeliveryError(f"no epoch in librdkafka's statistics: {self._name}")
             self._serve(self._producer.poll, 0.002)
         return PreparedTransaction(
-            identity=self._identity,
+            identity=self._statistics.identity,
             transaction_timeout_ms=self._timeout_ms,
             partitions=self._reports.partitions(),
         )
 
     def abort(self, deadline: Deadline) -> None:
         """End the transaction after a failure, so that no reader waits for its time-out."""
+        self._end_serving()
         try:
             self._producer.purge()
             self._producer.abort_transaction(deadline.remaining_s)
@@ -83,14 +103,7 @@ class TransactionalProducer(IdempotentProducer):
             # Fenced, timed out or out of reach: the next attempt or the driver ends it.
             return
 
-    def _on_statistics(self, statistics: str) -> None:
-        # An epoch does not change while its transaction can be committed: librdkafka bumps it only
-        # after an error, and every error fails the attempt.
-        if self._identity is None:
-            eos = json.loads(statistics)["eos"]
-            if eos["producer_epoch"] >= 0:
-                self._identity = ProducerIdentity(
-                    transactional_id=self._name,
-                    producer_id=eos["producer_id"],
-                    producer_epoch=eos["producer_epoch"],
-                )
+    def _end_serving(self) -> None:
+        if self._serving is not None:
+            self._serving.end()
+            self._serving = None

@@ -1,0 +1,49 @@
+"""The identity in librdkafka's statistics, and how often they come."""
+
+import json
+
+import pytest
+
+from spark_eos.kafka.statistics import Statistics
+from spark_eos.protocol.transaction import ProducerIdentity
+
+
+@pytest.fixture(autouse=True)
+def new_process(monkeypatch):
+    monkeypatch.setattr(Statistics, "_largest", 0)
+
+
+def told(epoch, producer_id=7, size=0):
+    return json.dumps(
+        {"eos": {"producer_id": producer_id, "producer_epoch": epoch}, "topics": "x" * size}
+    )
+
+
+def test_identity_is_known_when_there_is_an_epoch():
+    statistics = Statistics("t")
+    statistics.take(told(-1, -1))
+    assert statistics.identity is None
+    statistics.take(told(0))
+    assert statistics.identity == ProducerIdentity(
+        transactional_id="t", producer_id=7, producer_epoch=0
+    )
+
+
+def test_first_identity_counts():
+    """A later one is of a transaction that cannot be committed any more."""
+    statistics = Statistics("t")
+    statistics.take(told(3))
+    statistics.take(told(4))
+    assert statistics.identity.producer_epoch == 3
+
+
+def test_small_ones_come_every_ten_milliseconds():
+    assert Statistics.interval_ms() == 10
+    Statistics("t").take(told(0, size=10_000))
+    assert Statistics.interval_ms() == 10
+
+
+def test_large_ones_come_seldom_to_the_next_producer():
+    Statistics("t").take(told(0, size=500_000))
+    Statistics("u").take(told(0))
+    assert 100 <= Statistics.interval_ms() <= 110
