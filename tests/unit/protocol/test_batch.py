@@ -1,9 +1,42 @@
-"""A batch as the log knows it."""
+"""The rows of a batch, reduced to the newest of each id, and what they say of it."""
+
+import itertools
 
 import pytest
 
-from spark_eos.protocol.state import TransactionState as S
-from tests.unit.protocol.builders import logged, record
+from spark_eos.errors import CorruptLogError
+from spark_eos.protocol.batch import latest_batch
+from spark_eos.protocol.deadline import Deadline
+from spark_eos.protocol.state import TransactionState
+from tests.unit.protocol.builders import at, logged, record
+
+S = TransactionState
+
+
+def test_newest_row_of_each_id_wins_in_whatever_order_rows_come():
+    rows = [
+        record(0, S.PREPARE_COMMIT, entry_timestamp=at(1)),
+        record(0, S.COMPLETE_ABORT, entry_timestamp=at(2)),
+        record(0, S.PREPARE_COMMIT, entry_timestamp=at(3), epoch=2),
+        record(1, S.PREPARE_COMMIT, entry_timestamp=at(1)),
+    ]
+    for order in itertools.permutations(rows):
+        batch = latest_batch(order)
+        assert batch is not None
+        assert [(r.sink_partition, r.identity.producer_epoch) for r in batch.records] == [
+            (0, 2),
+            (1, 1),
+        ]
+        assert len(batch.pending) == 2
+
+
+def test_no_rows_are_no_batch():
+    assert latest_batch([]) is None
+
+
+def test_rows_of_two_batches_are_an_error():
+    with pytest.raises(CorruptLogError, match="several"):
+        latest_batch([record(0), record(1, batch_id=8)])
 
 
 @pytest.mark.parametrize(
@@ -20,3 +53,13 @@ from tests.unit.protocol.builders import logged, record
 def test_batch_is_aborted_where_all_that_had_rows_was(states, is_aborted):
     rows = [record(number, state) for number, state in enumerate(states)]
     assert logged(*rows).is_aborted is is_aborted
+
+
+def test_deadline_counts_down_and_stops_at_zero():
+    now = [10.0]
+    deadline = Deadline.after_ms(500, clock=lambda: now[0])
+    assert deadline.remaining_ms == 500
+    assert not deadline.passed
+    now[0] = 10.6
+    assert deadline.remaining_s == 0
+    assert deadline.passed
