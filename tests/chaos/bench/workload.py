@@ -53,6 +53,7 @@ class World:
         self.disk = LogDisk(self.folder / "log")
         add(self.disk.close)
         self.clock = WallClock(self.folder / "clock")
+        add(self.clock.close)
         self.cluster = Cluster(self.folder / "kafka", self)
         add(self.cluster.stop)
         self.cluster.start()
