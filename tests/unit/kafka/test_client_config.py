@@ -109,15 +109,20 @@ def test_reason_of_librdkafka_is_without_secrets() -> None:
 
 
 def test_check_leaves_no_thread_behind() -> None:
-    """In a process of its own: others of this one may start threads at any time."""
+    """In a process of its own: others of this one may start threads at any time.
+
+    A thread that was waited for is listed for a moment longer.
+    """
     code = """
-import os
+import os, time
 from spark_eos.kafka.client_config import ClientConfig, check_librdkafka
 config = ClientConfig.from_options({"bootstrap.servers": "broker:9092"})
-check_librdkafka(config)
 before = len(os.listdir("/proc/self/task"))
 for _ in range(20):
     check_librdkafka(config)
+deadline = time.monotonic() + 30
+while len(os.listdir("/proc/self/task")) > before and time.monotonic() < deadline:
+    time.sleep(0.01)
 print(before, len(os.listdir("/proc/self/task")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
