@@ -1,14 +1,17 @@
 """Take away one line of the protocol after the other, and see the tests go red: `make mutations`.
 
-Works on a copy of the project. Tells which test noticed each; ends with 1 if one went unnoticed.
+Works on a copy of the project. Tells which test noticed each; ends with 1 if one went unnoticed, or
+if a test fails only because the changed code cannot run: that would be red whatever is guarded.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutations.mutant import SIMULATION
@@ -16,8 +19,9 @@ from tests.mutations.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("spark_eos", "tests", "pyproject.toml")
-OPTIONS = ("-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-m")
+OPTIONS = ("-q", "-x", "--tb=line", "-p", "no:cacheprovider", "-m")
 TIMEOUT_S = 600
+CANNOT_RUN = re.compile(r"\b(Name|UnboundLocal|Attribute|Type|Import|ModuleNotFound)Error\b")
 
 
 def main(words):
@@ -50,13 +54,27 @@ def is_noticed(mutant, folder):
     began = time.monotonic()
     red = first_failure(folder, mutant.tests)
     path.write_text(text)
-    print(f"{'noticed' if red else 'MISSED':8} {time.monotonic() - began:4.0f} s  {mutant.name}")
-    print(f"                 {red or 'by no test of ' + mutant.tests}", flush=True)
-    return bool(red)
+    if red is None:
+        verdict, why = "MISSED", f"by no test of {mutant.tests}"
+    elif CANNOT_RUN.search(red.text):
+        verdict, why = "BROKEN", f"{red.test}: {CANNOT_RUN.search(red.text)[0]}"
+    else:
+        verdict, why = "noticed", red.test
+    print(f"{verdict:8} {time.monotonic() - began:4.0f} s  {mutant.name}")
+    print(f"                 {why}", flush=True)
+    return verdict == "noticed"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A test that fails, and what the run said of it."""
+
+    test: str
+    text: str
 
 
 def first_failure(folder, tests):
-    """The test that fails, or None. What is no failure of a test is an error of this program."""
+    """The first `Failure`, or None. What is no failure of a test is an error of this program."""
     # The simulation also holds real brokers to its contract, and no mutant changes those.
     marked = "not broker and not slow" if tests == SIMULATION else "not slow"
     run = subprocess.run(
@@ -72,7 +90,7 @@ def first_failure(folder, tests):
         return None
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     assert (run.returncode, bool(failed)) == (1, True), run.stdout + run.stderr
-    return failed[0].split(" - ")[0].partition("::")[2]
+    return Failure(failed[0].split(" - ")[0].partition("::")[2], run.stdout)
 
 
 if __name__ == "__main__":
