@@ -1,10 +1,11 @@
 """`make bench-endurance`: does a query that runs for long grow? 10,000 micro-batches in a row.
 
-One query of one task and two rows a micro-batch. Every 500 batches each of its processes is
-looked at through /proc: resident memory, open files and threads, of the driver's Python, of its
-JVM, and of the largest Python worker below it; the first look is after 500 batches, when every
-cache is warm. The first quarter of the looks is compared with the last. At the end a plain
-read_committed consumer counts the rows.
+One query that reads a topic, writes another and moves a group with it, with one task and two rows
+a micro-batch: so every step of a batch is taken each time. Every 500 batches each of its processes
+is looked at through /proc: resident memory, open files and threads, of the driver's Python, of its
+JVM, and of each Python worker below it; the first look is after 500 batches, when every cache is
+warm. The first quarter of the looks is compared with the last, process by process. At the end a
+plain read_committed consumer counts the rows, and the group has to stand where they end.
 
     python -m benchmarks.endurance --batches 10000
 """
@@ -22,7 +23,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
@@ -32,6 +33,9 @@ FOLDER = Path("build/endurance")
 REPORT = Path("build/endurance.json")
 LOOK_EVERY = 500
 ROWS_PER_BATCH = 2
+# The query goes on for a moment when it has run for long enough.
+BATCHES_MORE = 200
+INPUT, OUTPUT, GROUP = "rows", "rows-again", "endurance"
 COUNT_TIMEOUT_S = 120
 
 # What counts as growth from the first quarter of the looks to the last. A JVM fills the heap
@@ -57,8 +61,7 @@ class Look:
     seconds: float
     driver: Use
     jvm: Use
-    worker: Use
-    workers: int
+    workers: dict[str, Use]  # by what they run, and process id
 
 
 def use(pid: int) -> Use | None:
@@ -86,7 +89,11 @@ def below(pid: int) -> Iterator[int]:
 def look(batch: int, seconds: float) -> Look:
     """Look at every process of this query."""
     jvm = next(pid for pid in below(os.getpid()) if "SparkSubmit" in _command(pid))
-    workers = [found for pid in below(jvm) if (found := use(pid)) is not None]
+    workers = {
+        f"{_command(pid).rstrip(chr(0)).rpartition('.')[2]} {pid}": found
+        for pid in below(jvm)
+        if (found := use(pid)) is not None
+    }
     driver, java = use(os.getpid()), use(jvm)
     if driver is None or java is None:
         raise SystemExit("the query's JVM ended")
@@ -95,12 +102,7 @@ def look(batch: int, seconds: float) -> Look:
         seconds=round(seconds, 1),
         driver=driver,
         jvm=java,
-        worker=Use(
-            rss_mb=max(worker.rss_mb for worker in workers),
-            files=max(worker.files for worker in workers),
-            threads=max(worker.threads for worker in workers),
-        ),
-        workers=len(workers),
+        workers=workers,
     )
 
 
@@ -110,19 +112,32 @@ def _command(pid: int) -> str:
     return ""
 
 
-def run(spark: SparkSession, bootstrap_servers: str, topic: str, batches: int) -> list[Look]:
+def fill(bootstrap_servers: str, rows: int) -> None:
+    """The input of a run."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    for value in range(rows):
+        producer.produce(INPUT, str(value))
+        producer.poll(0)
+    if producer.flush(60):
+        raise SystemExit("the input could not be written")
+
+
+def run(spark: SparkSession, bootstrap_servers: str, batches: int) -> list[Look]:
     """Run the query for so many batches."""
     rows = (
-        spark.readStream.format("rate-micro-batch")
-        .option("rowsPerBatch", ROWS_PER_BATCH)
-        .option("numPartitions", 1)
+        spark.readStream.format("txnkafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("subscribe", INPUT)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", ROWS_PER_BATCH)
         .load()
     )
     query = (
-        rows.selectExpr("string(value) AS value")
+        rows.select("value")
         .writeStream.format("txnkafka")
         .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("topic", topic)
+        .option("topic", OUTPUT)
+        .option("group.id", GROUP)
         .option("checkpointLocation", str(FOLDER / "checkpoint"))
         .start()
     )
@@ -140,21 +155,18 @@ def run(spark: SparkSession, bootstrap_servers: str, topic: str, batches: int) -
             return looks
 
 
-def wrong_rows(bootstrap_servers: str, topic: str, batches: int) -> tuple[int, int]:
-    """How many rows there are, and how many are missing or there twice, by a plain consumer.
-
-    The query went on for a moment, so rows beyond the last batch that is counted are no mistake.
-    """
+def wrong_rows(bootstrap_servers: str, batches: int) -> tuple[int, int]:
+    """How many rows there are, and how many are missing or there twice, by a plain consumer."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
-            "group.id": "count",
+            "group.id": GROUP,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
     )
-    partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    partitions = consumer.list_topics(OUTPUT, timeout=20).topics[OUTPUT].partitions
+    consumer.assign([TopicPartition(OUTPUT, partition, 0) for partition in partitions])
     seen: Counter[int] = Counter()
     ended: set[int | None] = set()
     deadline = time.monotonic() + COUNT_TIMEOUT_S
@@ -169,33 +181,47 @@ def wrong_rows(bootstrap_servers: str, topic: str, batches: int) -> tuple[int, i
                 ended.add(message.partition())
             else:
                 raise SystemExit(f"the rows cannot be counted: {error}")
+    (group,) = consumer.committed([TopicPartition(INPUT, 0)], timeout=20)
     consumer.close()
-    missing = sum(value not in seen for value in range(ROWS_PER_BATCH * batches))
-    return seen.total(), missing + seen.total() - len(seen)
+    # Rows beyond the last batch that is counted are no mistake, as long as the group knows them.
+    wanted = max(ROWS_PER_BATCH * batches, group.offset)
+    missing = sum(value not in seen for value in range(wanted))
+    beyond = sum(value >= group.offset for value in seen)
+    return seen.total(), missing + beyond + seen.total() - len(seen)
 
 
-def usual(looks: list[Look], part: str) -> Use:
+def usual(uses: list[Use]) -> Use:
     """The median of each figure: one look may fall on a moment of maintenance of the log."""
-    uses = [getattr(look, part) for look in looks]
     return Use(*(int(median(getattr(use, figure.name) for use in uses)) for figure in fields(Use)))
+
+
+def processes(looks: list[Look]) -> dict[str, list[Use]]:
+    """What each process held, look by look."""
+    found = {"driver": [one.driver for one in looks], "jvm": [one.jvm for one in looks]}
+    for one in looks:
+        for name, held in one.workers.items():
+            found.setdefault(name, []).append(held)
+    return found
 
 
 def grown(looks: list[Look]) -> list[str]:
     """What grew from the first quarter of a run to its last."""
     quarter = max(1, len(looks) // 4)
-    found = []
-    for part in ("driver", "jvm", "worker"):
-        before, after = usual(looks[:quarter], part), usual(looks[-quarter:], part)
-        print(f"{part}: {before} in the first {quarter} looks, {after} in the last")
-        if part != "jvm" and after.rss_mb > before.rss_mb + MOST_MORE_MB:
-            found.append(f"{part}: memory {before.rss_mb} to {after.rss_mb} MB")
+    early, late = processes(looks[:quarter]), processes(looks[-quarter:])
+    stayed = sorted(early.keys() & late)
+    found = [] if stayed != ["driver", "jvm"] else ["no worker stayed"]
+    for name in stayed:
+        before, after = usual(early[name]), usual(late[name])
+        print(f"{name}: {before} in the first {quarter} looks, {after} in the last")
+        if name != "jvm" and after.rss_mb > before.rss_mb + MOST_MORE_MB:
+            found.append(f"{name}: memory {before.rss_mb} to {after.rss_mb} MB")
         found += [
-            f"{part}: {kind} {getattr(before, kind)} to {getattr(after, kind)}"
+            f"{name}: {kind} {getattr(before, kind)} to {getattr(after, kind)}"
             for kind in ("files", "threads")
             if getattr(after, kind) > getattr(before, kind) + MOST_MORE
         ]
-    if looks[-1].workers > looks[0].workers + MOST_MORE:
-        found.append(f"workers: {looks[0].workers} to {looks[-1].workers}")
+    if len(looks[-1].workers) > len(looks[0].workers) + MOST_MORE:
+        found.append(f"workers: {len(looks[0].workers)} to {len(looks[-1].workers)}")
     return found
 
 
@@ -208,7 +234,9 @@ def main() -> int:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with EmbeddedKafka(FOLDER / "kafka") as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        admin.create_topics([NewTopic("rows", 2)])["rows"].result(30)
+        for created in admin.create_topics([NewTopic(INPUT, 1), NewTopic(OUTPUT, 2)]).values():
+            created.result(30)
+        fill(kafka.bootstrap_servers, ROWS_PER_BATCH * (batches + BATCHES_MORE))
         spark = (
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", "false")
@@ -217,12 +245,12 @@ def main() -> int:
             .getOrCreate()
         )
         spark.sparkContext.setLogLevel("ERROR")
-        looks = run(spark, kafka.bootstrap_servers, "rows", batches)
+        looks = run(spark, kafka.bootstrap_servers, batches)
         spark.stop()
-        rows, wrong = wrong_rows(kafka.bootstrap_servers, "rows", batches)
+        rows, wrong = wrong_rows(kafka.bootstrap_servers, batches)
     problems = grown(looks)
     if wrong:
-        problems.append(f"{wrong} rows lost or doubled")
+        problems.append(f"{wrong} rows lost, doubled, or not where the group is")
     report = {"rows": rows, "problems": problems, "looks": [asdict(one) for one in looks]}
     REPORT.write_text(json.dumps(report, indent=2))
     print(f"{rows} rows in {looks[-1].batch} batches, problems: {problems or 'none'}")
