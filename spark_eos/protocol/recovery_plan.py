@@ -5,6 +5,7 @@
 | all committed | ALL_COMMITTED | the batch that runs again writes nothing |
 | none committed | NONE_COMMITTED | it is written again in full and decided again |
 | some committed | SOME_COMMITTED | only the lost partitions are written, if it is the same batch |
+| the same, only the offsets are lost | SOME_COMMITTED | no row is written, the group is moved |
 | one cannot be told any more | CANNOT_TELL | stop: a person decides |
 | one is still open | STILL_OPEN | stop: start again later |
 
@@ -41,6 +42,22 @@ class RecoveryPlan:
     committed: tuple[TransactionRecord, ...]
     lost: tuple[TransactionRecord, ...]
     unclear: tuple[TransactionRecord, ...]
+
+    @property
+    def committed_partitions(self) -> frozenset[int]:
+        """The sink partitions whose rows are visible."""
+        partitions = (record.sink_partition for record in self.committed)
+        return frozenset(partition for partition in partitions if partition is not None)
+
+    @property
+    def rows_complete(self) -> bool:
+        """Whether all rows are visible. What may be lost then is the move of the group, for which
+        it does not matter whether the batch comes back with the same rows.
+        """
+        if self.verdict is Verdict.ALL_COMMITTED:
+            return True
+        only_offsets_lost = all(record.sink_partition is None for record in self.lost)
+        return bool(self.committed_partitions) and only_offsets_lost
 
     def rows(self, at: datetime) -> tuple[TransactionRecord, ...]:
         """The rows to log before the lost partitions are written again.

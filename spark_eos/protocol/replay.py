@@ -33,6 +33,7 @@ class QueryTail:
     committed_partitions: frozenset[int] = frozenset()
     committed_offsets: bool = False
     complete: bool = True
+    rows_complete: bool = True  # what is left of the last batch is at most to move the group
 
     def moves_offsets(self, batch_id: int) -> bool:
         """Whether the group's offsets are still to be moved to the end of `batch_id`."""
@@ -45,7 +46,7 @@ class QueryTail:
         """What the task of `partition` in `batch_id` does."""
         if self.last_batch_id is None or batch_id > self.last_batch_id:
             return Action.WRITE
-        if batch_id < self.last_batch_id or self.complete:
+        if batch_id < self.last_batch_id or self.rows_complete:
             return Action.SKIP
         return Action.SKIP if partition in self.committed_partitions else Action.WRITE
 
@@ -87,17 +88,8 @@ def check_same_batch(
         )
 
 
-def check_same_partitions(
-    logged: LoggedBatch, results: Sequence[TaskResult], *, input_digest: str
-) -> None:
+def check_same_partitions(logged: LoggedBatch, results: Sequence[TaskResult]) -> None:
     """Raise unless the committed partitions of a torn batch came back with the same rows."""
-    check_same_batch(
-        logged,
-        query_id=logged.query_id,
-        batch_id=logged.batch_id,
-        input_digest=input_digest,
-        results=results,
-    )
     by_partition = {result.partition: result for result in results}
     for record in logged.records:
         if record.state not in _VISIBLE or record.sink_partition is None:

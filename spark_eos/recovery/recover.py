@@ -72,9 +72,8 @@ def recover(
         last_batch_id=batch.batch_id,
         newest_entry=log.newest_entry(query_id),
         complete=plan.verdict is Verdict.ALL_COMMITTED,
-        committed_partitions=frozenset(
-            r.sink_partition for r in plan.committed if r.sink_partition is not None
-        ),
+        rows_complete=plan.rows_complete,
+        committed_partitions=plan.committed_partitions,
         committed_offsets=any(r.sink_partition is None for r in plan.committed),
     )
 

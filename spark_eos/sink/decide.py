@@ -48,17 +48,17 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
     logged = log.batch(batch.query_id, batch.batch_id)
     if logged is None and batch.is_batch_write:  # long complete, and expired
         return True
+    check_same_batch(
+        logged,
+        query_id=batch.query_id,
+        batch_id=batch.batch_id,
+        input_digest=batch.input_digest,
+        results=batch.results,
+    )
     if batch.batch_id < tail.last_batch_id or tail.complete:
-        check_same_batch(
-            logged,
-            query_id=batch.query_id,
-            batch_id=batch.batch_id,
-            input_digest=batch.input_digest,
-            results=batch.results,
-        )
         return True
-    if logged is not None and tail.committed_partitions:
-        check_same_partitions(logged, batch.results, input_digest=batch.input_digest)
+    if logged is not None and not tail.rows_complete:
+        check_same_partitions(logged, batch.results)
     return False
 
 

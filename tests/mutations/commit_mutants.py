@@ -59,8 +59,8 @@ COMMIT_MUTANTS = (
     mutant(
         "an older batch that comes back is not compared",
         "sink/decide.py",
-        "    if batch.batch_id < tail.last_batch_id or tail.complete:\n",
-        "    if batch.batch_id < tail.last_batch_id:\n        return True\n    if tail.complete:\n",
+        "    check_same_batch(\n",
+        "    if batch.batch_id < tail.last_batch_id:\n        return True\n    check_same_batch(\n",
     ),
     mutant(
         "the end of the batch before is not logged",

@@ -2,7 +2,7 @@
 
 from tests.mutations.mutant import OTHER_CLUSTER, VERSIONS, Mutant, mutant
 
-_COMMITTED_BATCH = "        if batch_id < self.last_batch_id or self.complete:\n"
+_COMMITTED_BATCH = "        if batch_id < self.last_batch_id or self.rows_complete:\n"
 _WRITE_ONCE = "return Action.SKIP if partition in self.committed_partitions else Action.WRITE"
 _LOOK = "found |= fates(config, looked, deadline)"
 _GROUP_LOOK = "= offsets_fate(config, r.group_id, r.source_offsets, deadline)"
@@ -149,8 +149,14 @@ RECOVERY_MUTANTS = (
     mutant(
         "the rows of a torn batch are not compared",
         "sink/decide.py",
-        "    if logged is not None and tail.committed_partitions:\n",
+        "    if logged is not None and not tail.rows_complete:\n",
         "    if False:\n",
+    ),
+    mutant(
+        "rows are written again where only the offsets are lost",
+        "protocol/replay.py",
+        "or self.rows_complete:\n",
+        "or self.complete:\n",
     ),
     mutant(
         "the digest of the rows is not compared",

@@ -35,7 +35,7 @@ def draw(run, events):
     above.set(ylabel="rows a second")
     above.legend(loc="upper right")
     for fault in run.faults:
-        seconds = max(1.0, fault.end - fault.start)  # else a kill cannot be seen
+        seconds = max(length / 250, fault.end - fault.start)  # else a kill cannot be seen
         below.barh(names.index(fault.name), seconds, left=fault.start - start, color=FAULT)
     below.set(xlabel="seconds since the start", yticks=range(len(names)), yticklabels=names)
     below.invert_yaxis()

@@ -1,6 +1,7 @@
 """Every cell of the recovery table: each mix of fates and of logged states, up to four ids."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -34,8 +35,10 @@ def expected(kinds):
     return Verdict.SOME_COMMITTED if COMMITTED & kinds else Verdict.NONE_COMMITTED
 
 
-def judge(kinds):
+def judge(kinds, *, last_is_offsets=False):
     records = [record(i, CELLS[kind][0]) for i, kind in enumerate(kinds)]
+    if last_is_offsets:
+        records[-1] = replace(records[-1], sink_partition=None)
     fates = {
         r.identity.transactional_id: CELLS[kind][1]
         for r, kind in zip(records, kinds, strict=True)
@@ -53,6 +56,20 @@ def test_verdict_of_every_mix(size):
             assert list(group) == [
                 r for r, kind in zip(records, kinds, strict=True) if kind in kind_set
             ], kinds
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_rows_are_complete_where_some_are_committed_and_none_is_lost(size):
+    """Where at most the move of the group is lost, a batch need not come back with the same rows.
+    One without rows is not complete with them lost: it runs again as a whole.
+    """
+    known = COMMITTED | LOST | {"empty"}
+    for *rows, offsets in itertools.product(known, repeat=size + 1):
+        _, plan = judge([*rows, offsets], last_is_offsets=True)
+        complete = bool(COMMITTED & set(rows)) and not LOST & set(rows)
+        all_committed = plan.verdict is Verdict.ALL_COMMITTED
+        assert plan.rows_complete is (complete or all_committed), (rows, offsets)
+        assert plan.committed_partitions == {i for i, r in enumerate(rows) if r in COMMITTED}
 
 
 def test_rows_of_a_torn_batch_end_each_pending_transaction_and_no_other():
