@@ -27,6 +27,11 @@ class LoggedBatch:
         states = {record.state for record in self.records} - {TransactionState.EMPTY}
         return bool(states) and states <= _ABORTED
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of it was aborted."""
+        return not any(record.state in _ABORTED for record in self.records)
+
 
 _ABORTED = {TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT}
 

@@ -7,11 +7,9 @@ is fenced, and watched until Spark must have ended the task.
 """
 
 import logging
-import time
-from collections.abc import Container, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Final
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
@@ -26,20 +24,26 @@ from spark_eos.protocol.transactional_id import TransactionalId
 from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.sink.complete import complete
 from spark_eos.sink.connections import coordinator_client, transaction_log
+from spark_eos.sink.fence import fence_open, fence_running
 from spark_eos.sink.message import TaskMessage, running_batch
 
 _LOG = logging.getLogger(__name__)
 
-# Spark kills a Python worker this long after its task was cancelled: spark.python.task.killTimeout.
-_KILL_TIMEOUT_MS: Final = 2_000
-_WATCH_MS: Final = _KILL_TIMEOUT_MS + 500
-_LOOK_EVERY_S: Final = 0.1
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A batch that failed. `messages` are those of its tasks that ended well."""
+
+    query_id: str
+    batch_id: int
+    messages: Sequence[TaskMessage]
+    sink_partitions: int
 
 
 def abort_batch(
     options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> None:
-    """End whatever is open of a batch that failed. `messages` are those of its ended tasks.
+    """End whatever is open of a micro-batch that failed.
 
     Does not raise: Spark would show "Writing job failed" instead of the error that the batch failed
     with. What could not be ended here is ended by the next start or by its time-out.
@@ -53,51 +57,78 @@ def abort_batch(
 def _abort_batch(
     options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> None:
-    deadline = Deadline.after_ms(options.api_timeout_ms)
     checkpoint = Checkpoint(options.checkpoint_location)
     query_id = checkpoint.query_id()
-    log = transaction_log(options.transaction_log, query_id)
-    coordinator = coordinator_client(options.client)
-    began = log.next_timestamp(query_id)
-    decided = decided_identities(query_id, batch_id, log)
-    ended = abort_prepared(messages, decided, coordinator, deadline)
-    if complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
-        return
-    if is_decided(messages, decided):
-        return
-    batch = None
-    if messages:
-        batch = running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions)
-    last_batch_id = log.last_batch_id(query_id)
-    if last_batch_id is not None and last_batch_id > batch_id:
-        # Another driver has gone on, and what is open under these ids now is its own.
-        return
-    if options.group_id is not None:
-        offsets_id = TransactionalId(
-            prefix=options.transactional_id_prefix, query_id=query_id, partition=None
-        )
-        _fence_open(str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)
-    fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
-    # A row moves the log, and the driver that took these ids over would be stopped by it.
-    if batch is not None and ended:
-        log_abort(replace(batch, cluster_id=coordinator.cluster_id(deadline)), log, began)
+    offsets_id = TransactionalId(
+        prefix=options.transactional_id_prefix, query_id=query_id, partition=None
+    )
+    end_attempt(
+        Attempt(
+            query_id=query_id,
+            batch_id=batch_id,
+            messages=messages,
+            sink_partitions=sink_partitions,
+        ),
+        options,
+        transaction_log(options.transaction_log, query_id),
+        running=lambda: running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions),
+        offsets_id=str(offsets_id) if options.group_id is not None else None,
+    )
 
 
-def fence_silent(
+def end_attempt(
+    attempt: Attempt,
     options: WriteOptions,
-    query_id: str,
-    messages: Sequence[TaskMessage],
-    sink_partitions: int,
-    coordinator: CoordinatorClient,
-    deadline: Deadline,
+    log: TransactionLog | None,
+    *,
+    running: Callable[[], RunningBatch],
+    offsets_id: str | None = None,
+) -> None:
+    """Complete what is decided, end what is open, and tell the log of it. `running` is the batch
+    for the log, and is asked for only when all is ended: it may have to be read.
+    """
+    query_id, batch_id = attempt.query_id, attempt.batch_id
+    deadline = Deadline.after_ms(options.api_timeout_ms)
+    coordinator = coordinator_client(options.client)
+    began = datetime.now(UTC) if log is None else log.next_timestamp(query_id)
+    decided = set() if log is None else _decided_identities(query_id, batch_id, log)
+    ended = _abort_prepared(attempt.messages, decided, coordinator, deadline)
+    if log is not None:
+        if _complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
+            return
+        if _is_decided(attempt.messages, decided) or _is_overtaken(attempt, log):
+            return
+    if offsets_id is not None:
+        fence_open(offsets_id, coordinator, options.transaction_timeout_ms, deadline)
+    _fence_silent(attempt, options, coordinator, deadline)
+    # A row moves the log, and the driver that took these ids over would be stopped by it.
+    if log is not None and attempt.messages and ended:
+        _log_abort(replace(running(), cluster_id=coordinator.cluster_id(deadline)), log, began)
+
+
+def _is_overtaken(attempt: Attempt, log: TransactionLog) -> bool:
+    """Whether another driver has gone on: then what is open under these ids is the other's.
+
+    It has at the latest when the batch is complete. Who begins after that has nothing open: its
+    tasks write no row.
+    """
+    last = log.last_batch(attempt.query_id)
+    if last is None or last.batch_id < attempt.batch_id:
+        return False
+    return last.batch_id > attempt.batch_id or last.is_whole
+
+
+def _fence_silent(
+    attempt: Attempt, options: WriteOptions, coordinator: CoordinatorClient, deadline: Deadline
 ) -> None:
     """Fence the ids of the partitions without a message, until no task of them can be left."""
-    silent = set(range(sink_partitions)) - {message.task.partition for message in messages}
+    told = {message.task.partition for message in attempt.messages}
     prefix = options.transactional_id_prefix
-    _fence_running(
+    fence_running(
         [
-            str(TransactionalId(prefix=prefix, query_id=query_id, partition=partition))
-            for partition in sorted(silent)
+            str(TransactionalId(prefix=prefix, query_id=attempt.query_id, partition=partition))
+            for partition in range(attempt.sink_partitions)
+            if partition not in told
         ],
         coordinator,
         options.transaction_timeout_ms,
@@ -105,20 +136,20 @@ def fence_silent(
     )
 
 
-def decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> set[ProducerIdentity]:
+def _decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> set[ProducerIdentity]:
     """The transactions with which the log has decided the batch."""
     batch = log.last_batch(query_id) if log.last_batch_id(query_id) == batch_id else None
     return {record.identity for record in batch.records} if batch is not None else set()
 
 
-def is_decided(messages: Sequence[TaskMessage], decided: Container[ProducerIdentity]) -> bool:
+def _is_decided(messages: Sequence[TaskMessage], decided: Container[ProducerIdentity]) -> bool:
     """Whether the log has decided this very attempt. Whatever became of it is in the log, and is
     not for `abort` to tell: the answer of a `commit` that ended well may have been lost.
     """
     return any(identity in decided for identity in _named(messages))
 
 
-def complete_if_decided(
+def _complete_if_decided(
     query_id: str,
     batch_id: int,
     log: TransactionLog,
@@ -138,7 +169,7 @@ def complete_if_decided(
     return bool(decided)
 
 
-def abort_prepared(
+def _abort_prepared(
     messages: Sequence[TaskMessage],
     decided: Container[ProducerIdentity],
     coordinator: CoordinatorClient,
@@ -162,46 +193,9 @@ def _named(messages: Sequence[TaskMessage]) -> list[ProducerIdentity]:
     return [m.result.transaction.identity for m in messages if m.result.transaction]
 
 
-def log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:
+def _log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:
     """Tell of the abort. It decides nothing, so it comes last: no record means abort."""
     ended = max(log.next_timestamp(batch.query_id), began + timedelta(microseconds=1))
     rows = abort_rows(batch, log.last_batch(batch.query_id), began, ended)
     if rows:
         log.append(batch.query_id, batch.batch_id, rows)
-
-
-def _fence_open(
-    transactional_id: str, coordinator: CoordinatorClient, timeout_ms: int, deadline: Deadline
-) -> None:
-    """End the driver's own transaction, which a commit that failed has left. No task has it."""
-    found = coordinator.describe([transactional_id], deadline)[transactional_id]
-    if found is not None and found.state is TransactionState.ONGOING:
-        coordinator.fence([transactional_id], timeout_ms=timeout_ms, deadline=deadline)
-
-
-def _fence_running(
-    transactional_ids: Sequence[str],
-    coordinator: CoordinatorClient,
-    timeout_ms: int,
-    deadline: Deadline,
-) -> None:
-    """Fence ids whose task may still run, again and again until none can be left."""
-    watch = Deadline.after_ms(min(_WATCH_MS, deadline.remaining_ms))
-    fenced: dict[str, tuple[int, int]] = {}
-    while transactional_ids:
-        found = coordinator.describe(transactional_ids, deadline)
-        # An id that nobody used is left alone: to fence it would make the coordinator remember it.
-        used = {
-            name: (description.identity.producer_id, description.identity.producer_epoch)
-            for name, description in found.items()
-            if description is not None
-        }
-        moved = [name for name, epoch in used.items() if fenced.get(name) != epoch]
-        if moved:
-            for name, identity in coordinator.fence(
-                moved, timeout_ms=timeout_ms, deadline=deadline
-            ).items():
-                fenced[name] = (identity.producer_id, identity.producer_epoch)
-        if watch.passed:
-            return
-        time.sleep(_LOOK_EVERY_S)

@@ -16,14 +16,7 @@ from spark_eos.protocol.decision import RunningBatch, completion_rows
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
-from spark_eos.sink.abort import (
-    abort_prepared,
-    complete_if_decided,
-    decided_identities,
-    fence_silent,
-    is_decided,
-    log_abort,
-)
+from spark_eos.sink.abort import Attempt, end_attempt
 from spark_eos.sink.cluster import check_cluster
 from spark_eos.sink.commit import decide_and_complete
 from spark_eos.sink.complete import complete
@@ -111,21 +104,13 @@ def _commit_without_log(
 def _abort_write(
     options: BatchWriteOptions, messages: Sequence[TaskMessage], sink_partitions: int
 ) -> None:
-    deadline = Deadline.after_ms(options.api_timeout_ms)
-    query_id, coordinator = options.query_id, coordinator_client(options.client)
-    log, ended = None, True
+    log = None
     if options.transaction_log is not None:
-        log = transaction_log(options.transaction_log, query_id)
-        decided = decided_identities(query_id, options.version, log)
-        ended = abort_prepared(messages, decided, coordinator, deadline)
-        if complete_if_decided(
-            query_id, options.version, log, coordinator, options.client, deadline
-        ) or is_decided(messages, decided):
-            return
-    batch = _written_batch(messages, sink_partitions) if messages else None
-    began = datetime.now(UTC) if log is None else log.next_timestamp(query_id)
-    if log is None:
-        abort_prepared(messages, (), coordinator, deadline)
-    fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)
-    if batch is not None and log is not None and ended:
-        log_abort(replace(batch, cluster_id=coordinator.cluster_id(deadline)), log, began)
+        log = transaction_log(options.transaction_log, options.query_id)
+    attempt = Attempt(
+        query_id=options.query_id,
+        batch_id=options.version,
+        messages=messages,
+        sink_partitions=sink_partitions,
+    )
+    end_attempt(attempt, options, log, running=lambda: _written_batch(messages, sink_partitions))

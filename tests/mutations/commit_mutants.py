@@ -79,26 +79,24 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() does not look at the log",
         "sink/abort.py",
-        "    if complete_if_decided("
-        "query_id, batch_id, log, coordinator, options.client, deadline):",
-        "    if False:",
+        "if _complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):",
+        "if False:",
     ),
     mutant(
         "abort() does not fence the partitions without a message",
         "sink/abort.py",
-        "    fence_silent(options, query_id, messages, sink_partitions, coordinator, deadline)\n",
+        "    _fence_silent(attempt, options, coordinator, deadline)\n",
     ),
     mutant(
         "abort() fences once, and does not watch",
-        "sink/abort.py",
+        "sink/fence.py",
         "        if watch.passed:\n            return\n",
         "        return\n",
     ),
     mutant(
         "abort() leaves the offsets transaction open",
         "sink/abort.py",
-        "        _fence_open("
-        "str(offsets_id), coordinator, options.transaction_timeout_ms, deadline)\n",
+        "        fence_open(offsets_id, coordinator, options.transaction_timeout_ms, deadline)\n",
         "        pass\n",
     ),
     mutant(
@@ -110,8 +108,8 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() of an overtaken driver fences the new one",
         "sink/abort.py",
-        "if last_batch_id is not None and last_batch_id > batch_id:",
-        "if False:",
+        " or _is_overtaken(attempt, log):",
+        ":",
     ),
     mutant(
         "abort() completes a decision that may not be on the disk",

@@ -55,17 +55,10 @@ RECOVERY_MUTANTS = (
         tests=VERSIONS,
     ),
     mutant(
-        "abort() tells of a write that is complete",
-        "sink/batch_commit.py",
-        ") or is_decided(messages, decided):\n",
-        "):\n",
-        tests=VERSIONS,
-    ),
-    mutant(
         "abort() tells of an attempt that recovery has judged",
         "sink/abort.py",
-        "    if is_decided(messages, decided):\n",
-        "    if False:\n",
+        "if _is_decided(attempt.messages, decided) or ",
+        "if ",
         tests="tests/integration/test_commit_and_abort.py",
     ),
     mutant(

@@ -4,16 +4,21 @@ Replaced are the names under which the product reaches the outside, in the modul
 """
 
 import sys
+from types import SimpleNamespace
 
 import pytest
+from pyspark import TaskContext
 
 import spark_eos.log.delta
 import spark_eos.log.settle
 import spark_eos.log.tail
 import spark_eos.recovery.survey
 import spark_eos.sink.abort
+import spark_eos.sink.batch_commit
+import spark_eos.sink.batch_writer
 import spark_eos.sink.connections
 import spark_eos.sink.decide
+import spark_eos.sink.fence
 import spark_eos.sink.offsets
 import spark_eos.sink.plan
 import spark_eos.sink.task
@@ -35,6 +40,11 @@ class Watched:
             raise AssertionError(f"abort failed: {error!r}") from error
 
 
+def task_context():
+    """Spark's, as far as a batch writer asks for it."""
+    return SimpleNamespace(partitionId=lambda: current().task.partition)
+
+
 @pytest.fixture(scope="module")
 def simulated():
     """The product's sink without Spark, Kafka and Delta."""
@@ -45,7 +55,8 @@ def simulated():
         patch.setattr(sink.connections, "_coordinators", Kept("coordinators"))
         patch.setattr(sink.connections, "_logs", Kept("logs"))
         patch.setattr(sink.plan, "_planned_after", Kept("planned"))
-        patch.setattr(sink.plan, "check_cluster", clients.check_cluster)
+        for module in (sink.plan, sink.batch_commit):
+            patch.setattr(module, "check_cluster", clients.check_cluster)
         patch.setattr(sink.write, "TransactionalProducer", clients.TransactionalProducer)
         for name in ("TransactionalProducer", "partition_counts", "end_offsets", "group_metadata"):
             patch.setattr(sink.offsets, name, getattr(clients, name))
@@ -65,11 +76,13 @@ def simulated():
         patch.setattr(Checkpoint, "_read", clients.read_file)
         patch.setattr(Checkpoint, "_list", clients.list_files)
         patch.setattr(sink.task, "current_task", lambda: current().task)
+        patch.setattr(TaskContext, "get", task_context)
         patch.setattr(sink.writer, "task_started", lambda: None)
-        for module in (sink.abort, sink.decide, sink.writer):
+        for module in (sink.fence, sink.decide, sink.writer, sink.batch_writer):
             patch.setattr(module, "time", clock)
-        patch.setattr(sink.abort, "_LOG", Watched())
-        patch.setattr(sink.abort, "_LOOK_EVERY_S", 1.0)  # fewer looks, over the same time
+        for module in (sink.abort, sink.batch_commit):
+            patch.setattr(module, "_LOG", Watched())
+        patch.setattr(sink.fence, "_LOOK_EVERY_S", 1.0)  # fewer looks, over the same time
         made = classmethod(lambda cls, ms: cls(clock.monotonic() + ms / 1000, clock.monotonic))
         patch.setattr(Deadline, "after_ms", made)
         yield

@@ -174,13 +174,13 @@ class Driver:
             self.world.files[name] = content
 
         with running(self._process("Spark")):
-            port(f"file {name}", effect, _no_file)
+            port(f"file {name}", effect, no_file)
 
     def _process(self, role):
         return Process(role=role, world=self.world, schedule=self.schedule)
 
 
-def _no_file():
+def no_file():
     raise OSError("the file system did not answer")
 
 

@@ -52,9 +52,9 @@ def check_now(world):
     check_decided(world.broker, world.workload, world.storage)
 
 
-def finish(world):
+def finish(world, start=Driver):
     """Start the query once more, without a fault: this must be enough."""
-    driver = Driver(world)
+    driver = start(world)
     driver.run()
     check_exactly_once(world.broker, world.workload)
     return driver
@@ -66,9 +66,9 @@ def check_failed_well(*frozen):
         assert driver.error is None or isinstance(driver.error, EXPECTED), repr(driver.error)
 
 
-def requests(workload):
+def requests(workload, start=Driver):
     """The numbers of all requests of a run without a fault."""
-    return range(1, len(finish(World(workload)).schedule.calls) + 1)
+    return range(1, len(finish(World(workload), start).schedule.calls) + 1)
 
 
 def check_aborted(driver, failure):
@@ -81,6 +81,16 @@ def check_aborted(driver, failure):
         check_nothing_open(driver.world.broker)
 
 
+def explore(world, ways, depths, **others):
+    """Go through all of it; the failures are told at the end, each with its story."""
+    found = Exploration(ways, depths, **others)
+    found.go(world)
+    assert not found.failures, f"{len(found.failures)} of {found.points}:\n" + "\n".join(
+        found.failures[:5]
+    )
+    return found
+
+
 @dataclass
 class Exploration:
     """Every request in every way to fail, `len(depths)` faults deep.
@@ -91,6 +101,7 @@ class Exploration:
     ways: Sequence[Way]
     depths: Sequence[int]
     down: Sequence[Way | None] = (None,)  # what times out while no driver runs
+    start: type[Driver] = Driver
     points: int = 0
     failures: list[str] = field(default_factory=list)
     _seen: set = field(default_factory=set)
@@ -98,7 +109,7 @@ class Exploration:
     def go(self, world, level=0, story=()):
         for way in self.ways:
             for number in count(1):
-                driver = Driver(copy.deepcopy(world), Fault(number, way))
+                driver = self.start(copy.deepcopy(world), Fault(number, way))
                 if not self._point(driver, level, story):
                     break
 
@@ -132,7 +143,7 @@ class Exploration:
             self._seen.add(mark)
             if level + 1 < len(self.depths):
                 self.go(later, level + 1, (*story, f"while down: {way and way.name}"))
-            finish(later)
+            finish(later, self.start)
 
 
 def fingerprint(world):

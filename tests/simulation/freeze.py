@@ -57,9 +57,9 @@ class Frozen:
             self._go.acquire()
 
 
-def start(world):
+def start(world, kind=Driver):
     """A driver that has not sent its first request."""
-    driver = Driver(world)
+    driver = kind(world)
     return Frozen(driver.run, driver.schedule)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.broker import EPOCH_MAX, Broker
 from tests.simulation.driver import GROUP, TOPICS, Driver, World, workload
-from tests.simulation.explore import Exploration, finish, run
+from tests.simulation.explore import explore, finish, run
 from tests.simulation.faults import TIME_OUTS, Fault, Way
 
 pytestmark = pytest.mark.usefixtures("simulated")
@@ -24,15 +24,6 @@ WORKLOADS = {
     "ends that arrive backwards": workload((1, 1, 1), (1,), group=GROUP, backwards=True),
 }
 SMALL = workload((1, 1), (1, 0), group=GROUP)
-
-
-def explore(world, ways, depths, **others):
-    found = Exploration(ways, depths, **others)
-    found.go(world)
-    assert not found.failures, f"{len(found.failures)} of {found.points}:\n" + "\n".join(
-        found.failures[:5]
-    )
-    return found
 
 
 @pytest.fixture(params=WORKLOADS.values(), ids=WORKLOADS.keys())

@@ -40,19 +40,23 @@ def test_rows_of_two_batches_are_an_error():
 
 
 @pytest.mark.parametrize(
-    ("states", "is_aborted"),
+    ("states", "is_aborted", "is_whole"),
     [
-        ([S.COMPLETE_ABORT, S.COMPLETE_ABORT], True),
-        ([S.COMPLETE_ABORT, S.EMPTY], True),
-        ([S.COMPLETE_ABORT, S.COMPLETE_COMMIT], False),
-        ([S.COMPLETE_ABORT, S.PREPARE_COMMIT], False),
-        ([S.DEAD], False),
-        ([S.EMPTY], False),
+        ([S.COMPLETE_ABORT, S.COMPLETE_ABORT], True, False),
+        ([S.COMPLETE_ABORT, S.EMPTY], True, False),
+        ([S.PREPARE_ABORT], True, False),
+        ([S.COMPLETE_ABORT, S.COMPLETE_COMMIT], False, False),
+        ([S.COMPLETE_ABORT, S.PREPARE_COMMIT], False, False),
+        ([S.COMPLETE_COMMIT, S.PREPARE_COMMIT, S.EMPTY], False, True),
+        ([S.DEAD], False, True),
+        ([S.EMPTY], False, True),
     ],
 )
-def test_batch_is_aborted_where_all_that_had_rows_was(states, is_aborted):
-    rows = [record(number, state) for number, state in enumerate(states)]
-    assert logged(*rows).is_aborted is is_aborted
+def test_batch_is_aborted_where_all_that_had_rows_was_and_whole_where_nothing_was(
+    states, is_aborted, is_whole
+):
+    batch = logged(*(record(number, state) for number, state in enumerate(states)))
+    assert (batch.is_aborted, batch.is_whole) == (is_aborted, is_whole)
 
 
 def test_deadline_counts_down_and_stops_at_zero():
