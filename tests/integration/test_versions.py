@@ -1,5 +1,7 @@
 """Versions of an application against a real broker and a real log, without Spark."""
 
+from dataclasses import replace
+
 import pytest
 
 from spark_eos.errors import OperatorError, TransactionLostError
@@ -112,6 +114,12 @@ def test_version_is_not_taken_for_written_to_another_topic(application, topic):
     with pytest.raises(OperatorError, match=f"not to '{other}'.*txnAppId of its own"):
         plan_write(application.options(1, topic=other))
     assert plan_write(application.options(2, topic=other)).last_batch_id == 1
+
+
+def test_version_whose_rows_name_their_topics_is_known_by_its_number_alone(application):
+    application.write(1, ["a"])
+    tail = plan_write(replace(application.options(1), topic=None))
+    assert (tail.last_batch_id, tail.complete) == (1, True)
 
 
 def test_older_version_writes_nothing(application):
