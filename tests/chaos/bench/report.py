@@ -4,6 +4,7 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
+from tests.chaos.bench.endings import GONE
 from tests.chaos.bench.picture import draw
 from tests.chaos.bench.proxy import ACTIONS
 from tests.chaos.bench.render import PICTURE, markdown, page
@@ -165,10 +166,16 @@ def _drivers(run):
 
 
 def _error(text):
-    """The line of an error that names it, with paths as they are seen from here."""
+    """The line of an error that names it, with paths as they are seen from here.
+
+    Where that is Spark's, also what tells which process was gone: it may stand far below.
+    """
     told = (text or "").replace(f"{Path.cwd()}/", "").strip()
     lines = [line.strip() for line in told.splitlines() if "spark_eos.errors." in line]
-    return (lines[-1] if lines else told.split("\n")[0])[:TEXT_SHOWN]
+    first = lines[-1] if lines else told.split("\n")[0]
+    gone = None if lines else GONE.search(told)
+    where = gone[0].split("\n")[-1].strip() if gone else first
+    return (first if where in first else f"{first} ({where})")[:TEXT_SHOWN]
 
 
 def _p95(times):

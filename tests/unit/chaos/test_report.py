@@ -69,6 +69,33 @@ def test_decided_transactions_that_were_lost_are_counted():
     assert figures(judge(events), events)[name] == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "java.io.EOFException\n\tat java.io.In\n\tat o.a.s.PythonStreamingSourceRunner.init\n",
+            "java.io.EOFException (at o.a.s.PythonStreamingSourceRunner)",
+        ),
+        (
+            "Py4JJavaError: An error\n: Spark: Python worker exited unexpectedly (crashed)",
+            "Py4JJavaError: An error (Python worker exited unexpectedly)",
+        ),
+        (
+            "Python worker exited unexpectedly\nspark_eos.errors.FencedError: another driver",
+            "spark_eos.errors.FencedError: another driver",
+        ),
+        ("SparkException: [OTHER]\n\tat o.a.s.Other", "SparkException: [OTHER]"),
+    ],
+)
+def test_what_drivers_said_names_the_process_that_was_gone(tmp_path, text, shown):
+    events = clean()
+    events.append({"kind": "driver", "at": 21.0, "phase": "end", "number": 2, "pid": 9})
+    events[-1] |= {"outcome": "failed", "text": text}
+    events = sorted_by_time(events)
+    write(judge(events), events, tmp_path)
+    assert f"| 1 | failed | {shown} |" in (tmp_path / "report.md").read_text()
+
+
 def test_command_of_a_report_repeats_the_run():
     """What was left to the seed is left out. The faults are named: later there may be more."""
     given = {"--rate": None, "--transaction-timeout-ms": 5000}
