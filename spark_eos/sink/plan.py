@@ -2,9 +2,14 @@
 
 The cluster is checked at the first batch that this process plans for a query. Orphans are looked
 for then too, and whenever the log has not moved since the batch before: that one was not decided,
-so it failed or was stopped, and may have left something open. Both may happen in the middle of a
-run, and are harmless there.
+so it failed or was stopped, and may have left something open. And every so often, because a task
+of a driver that was overtaken may open one late, under an id that no batch uses again for long. All
+may happen in the middle of a run, and are harmless there.
 """
+
+import time
+from dataclasses import dataclass, replace
+from typing import Final
 
 from spark_eos.errors import OperatorError
 from spark_eos.failpoints import failpoint
@@ -19,8 +24,19 @@ from spark_eos.recovery.recover import recover
 from spark_eos.sink.cluster import check_cluster
 from spark_eos.sink.connections import coordinator_client, transaction_log
 
-# The last batch in the log when this process planned the query's batch before.
-_planned_after: dict[tuple[SinkOptions, str], int | None] = {}
+# A look costs a request to each broker.
+_LOOK_FOR_ORPHANS_EVERY_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """When this process planned the query's batch before."""
+
+    last_batch_id: int | None
+    orphans_at: float  # when they were looked for, by the monotonic clock
+
+
+_planned: dict[tuple[SinkOptions, str], _Planned] = {}
 
 
 def plan_batch(options: SinkOptions) -> QueryTail:
@@ -29,7 +45,8 @@ def plan_batch(options: SinkOptions) -> QueryTail:
     checkpoint = Checkpoint(options.checkpoint_location)
     query_id = checkpoint.query_id()
     key = (options, query_id)
-    if key not in _planned_after:
+    before, now = _planned.get(key), time.monotonic()
+    if before is None:
         check_cluster(options, deadline)
     coordinator = coordinator_client(options.client)
     log = transaction_log(options.transaction_log, query_id)
@@ -42,7 +59,7 @@ def plan_batch(options: SinkOptions) -> QueryTail:
         timeout_ms=options.transaction_timeout_ms,
         deadline=deadline,
     )
-    if key not in _planned_after or _planned_after[key] == tail.last_batch_id:
+    if before is None or _may_have_orphans(before, tail, now):
         _check_same_query(options, log, tail)
         check_log_is_the_querys(tail, log=log, coordinator=coordinator, deadline=deadline)
         abort_orphans(
@@ -51,9 +68,15 @@ def plan_batch(options: SinkOptions) -> QueryTail:
             timeout_ms=options.transaction_timeout_ms,
             deadline=deadline,
         )
-    _planned_after[key] = tail.last_batch_id
+        before = _Planned(tail.last_batch_id, orphans_at=now)
+    _planned[key] = replace(before, last_batch_id=tail.last_batch_id)
     failpoint("planned")
     return tail
+
+
+def _may_have_orphans(before: _Planned, tail: QueryTail, now: float) -> bool:
+    is_long_ago = now - before.orphans_at > _LOOK_FOR_ORPHANS_EVERY_S
+    return is_long_ago or before.last_batch_id == tail.last_batch_id
 
 
 def _check_same_query(options: SinkOptions, log: TransactionLog, tail: QueryTail) -> None:

@@ -32,12 +32,15 @@ from tests.simulation.process import Clock, Kept, current
 
 
 class Watched:
-    """The log of `abort`, which does not raise: what nobody expects must not be lost in it."""
+    """The log of what does not raise: what nobody expects must not be lost in it."""
 
     def exception(self, *_arguments):
         error = sys.exception()
         if not isinstance(error, EXPECTED):
-            raise AssertionError(f"abort failed: {error!r}") from error
+            raise AssertionError(f"failed, and went on: {error!r}") from error
+
+    def warning(self, *arguments, **_more):
+        self.exception(*arguments)
 
 
 def task_context():
@@ -54,7 +57,7 @@ def simulated():
         patch.setattr(sink.connections, "CoordinatorClient", clients.CoordinatorClient)
         patch.setattr(sink.connections, "_coordinators", Kept("coordinators"))
         patch.setattr(sink.connections, "_logs", Kept("logs"))
-        patch.setattr(sink.plan, "_planned_after", Kept("planned"))
+        patch.setattr(sink.plan, "_planned", Kept("planned"))
         for module in (sink.plan, sink.batch_commit):
             patch.setattr(module, "check_cluster", clients.check_cluster)
         patch.setattr(sink.write, "TransactionalProducer", clients.TransactionalProducer)
@@ -78,7 +81,7 @@ def simulated():
         patch.setattr(sink.task, "current_task", lambda: current().task)
         patch.setattr(TaskContext, "get", task_context)
         patch.setattr(sink.writer, "task_started", lambda: None)
-        for module in (sink.fence, sink.decide, sink.writer, sink.batch_writer):
+        for module in (sink.fence, sink.plan, sink.decide, sink.writer, sink.batch_writer):
             patch.setattr(module, "time", clock)
         for module in (sink.abort, sink.batch_commit):
             patch.setattr(module, "_LOG", Watched())
