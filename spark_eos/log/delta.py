@@ -30,7 +30,7 @@ from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.guard import check_append
 from spark_eos.log.record import from_table, newest_per_id, to_table
 from spark_eos.log.retention import Retention, Schedule, run_maintenance
-from spark_eos.log.settle import fenced_error, holds_rows
+from spark_eos.log.settle import fenced_error, holds_rows, not_written_error
 from spark_eos.log.table import (
     COMMIT_RETRIES,
     NO_HOOKS,
@@ -162,10 +162,7 @@ class TransactionLog:
             if self._table.version() == before or attempt == SNAPSHOT_ATTEMPTS:
                 break
             _LOG.info("batch %s of query %s: appending again: %s", batch_id, query_id, cause)
-        raise RetriableError(
-            f"batch {batch_id} of query {query_id} could not be written to the transaction log at"
-            f" {self.location}: {cause}. Nothing was decided: start the query again"
-        ) from cause
+        raise not_written_error(wanted, records, self.location, cause) from cause
 
     def sync(self) -> None:
         """Return when no power cut can take away what is in the log. See durable.py."""

@@ -40,3 +40,15 @@ def fenced_error(now: Tail, wanted: Tail, location: str) -> SparkEosError:
         f" {now.batch_id} since this one looked. Let one of the two run: stop the other, then start"
         " this query again"
     )
+
+
+def not_written_error(
+    wanted: Tail, records: Sequence[TransactionRecord], location: str, cause: Exception | None
+) -> SparkEosError:
+    """The error for a driver whose rows are not in the log. Not each of them decides a batch."""
+    decides = any(record.state is TransactionState.PREPARE_COMMIT for record in records)
+    what = "Nothing was decided" if decides else "It was only to tell how the batch ended"
+    return RetriableError(
+        f"batch {wanted.batch_id} of query {wanted.query_id} could not be written to the"
+        f" transaction log at {location}: {cause}. {what}: start the query again"
+    )

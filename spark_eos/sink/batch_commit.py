@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from spark_eos.errors import SparkEosError
 from spark_eos.failpoints import failpoint
+from spark_eos.log import TransactionLog
 from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, completion_rows
@@ -69,6 +71,14 @@ def commit_write(options: BatchWriteOptions, messages: Sequence[TaskMessage]) ->
     if is_visible_already(batch, tail, log):
         return
     decide_and_complete(batch, options, log, messages[0].planned_at, deadline)
+    try:
+        _log_completion(options, log)
+    except SparkEosError:
+        # Every row is visible, and who looks next finds that out. An error would deny it.
+        _LOG.warning("version %d is complete, and not logged so", options.version, exc_info=True)
+
+
+def _log_completion(options: BatchWriteOptions, log: TransactionLog) -> None:
     last = log.last_batch(options.query_id)
     if last is not None and last.pending:
         rows = completion_rows(last, log.next_timestamp(options.query_id))

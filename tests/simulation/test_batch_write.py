@@ -69,6 +69,21 @@ def test_two_crashes_each_with_time_outs():
     explore(World(SMALL), CRASHES, [ALL_VERSIONS, 1], down=[None, *TIME_OUTS], start=Job)
 
 
+def test_write_whose_end_could_not_be_logged_has_not_failed():
+    """Its rows are visible: an error would deny that, and who writes them another way doubles."""
+    job = Job(World(SMALL))
+    job.run()
+    told = [n for n, name in enumerate(job.schedule.calls, 1) if "CompleteCommit" in name]
+    assert len(told) == len(SMALL.batches)
+    for number in told:
+        world = World(SMALL)
+        job = Job(world, Fault(number, Way.REFUSED))
+        job.run()
+        assert job.schedule.fired
+        check_exactly_once(world.broker, SMALL)
+        finish(world, Job)
+
+
 @pytest.mark.parametrize("way", [w for w in Way if w is not Way.KILLED])
 def test_version_that_comes_back_with_other_rows_is_whole_or_refused(way):
     replayed = (("x0",), ("y0", "y1"))
