@@ -44,6 +44,7 @@ def incomplete(run):
             ("a final read", run.final),
             ("a reader on the way that got to the end", run.live_at.keys() >= _places(run.final)),
             ("a completed batch", run.batches),
+            ("a fault, though some were asked for", run.faults or not run.nemeses),
             ("an end of the drivers", over < float("inf")),
             ("samples of the last stable offset", run.stable),
             *(
@@ -56,6 +57,8 @@ def incomplete(run):
             ),
             ("the transactions on disk", run.transactions),
             ("those of the group's offsets", run.group_transactions),
+            # A history that was written before these were is judged without them.
+            ("the group's moves on disk", run.group_moves is None or run.group_moves),
             ("the decisions", run.decisions),
             ("the list of open transactions", run.open is not None),
             ("an end", run.end),
@@ -90,8 +93,11 @@ CHECKS = (
     rows.scattered,
     progress.group_against_rows,
     progress.group_over_time,
+    progress.group_on_disk,
     progress.hanging,
+    progress.left_by_a_stop,
     progress.held_back,
+    progress.open_below_complete,
     progress.slow_recovery,
     progress.needs_an_operator,
 )

@@ -5,6 +5,7 @@ import signal
 from kafka.errors import KafkaError
 
 from tests.chaos.bench.cluster import NODES
+from tests.chaos.bench.disk import Busy
 from tests.chaos.bench.proxy import (
     ACTIONS,
     CUT_AFTER,
@@ -16,9 +17,6 @@ from tests.chaos.bench.proxy import (
     Rule,
 )
 from tests.chaos.bench.workload import REACH_S, NotNow
-
-FRAMES = ("EndTxn", "Produce", "InitProducerId", "TxnOffsetCommit", "AddPartitionsToTxn")
-
 
 # --- brokers ---
 
@@ -39,12 +37,12 @@ def _broker_pause(world, rng, node):
 
 def broker_kill(world, rng):
     """SIGKILL to a broker, which is started again after 1 to 6 s."""
-    yield from _broker_kill(world, rng, rng.choice(NODES))
+    yield from _broker_kill(world, rng, rng.deal(NODES))
 
 
 def broker_pause(world, rng):
     """SIGSTOP to a broker for 2 to 10 s, then SIGCONT."""
-    yield from _broker_pause(world, rng, rng.choice(NODES))
+    yield from _broker_pause(world, rng, rng.deal(NODES))
 
 
 def coordinator_kill(world, rng):
@@ -59,7 +57,7 @@ def coordinator_pause(world, rng):
 
 def leader_move(world, rng):
     """Other leaders for the topics and for the coordinators' own topics."""
-    turn = rng.choice((1, 2))
+    turn = rng.deal((1, 2))
     try:
         moved, count = world.cluster.move_leaders(turn)
     except KafkaError as error:
@@ -86,7 +84,7 @@ _FRAME_FAULTS = {
 
 def _frames(action):
     def give(world, rng):
-        api = rng.choice(FRAMES)
+        api = rng.deal_api(action, ACTIONS)
         count, seconds = rng.randint(1, 6), rng.uniform(0.2, 6)
         by = f", {seconds:.1f} s" if action in (DELAY, REPEAT) else ""
         yield f"{count} {api} per broker{by}", rng.uniform(3, 8)
@@ -102,7 +100,7 @@ def _frames(action):
 
 def net_stall(world, rng):
     """The query and one broker cannot hear each other for 2 to 10 s; the brokers can."""
-    node = rng.choice(NODES)
+    node = rng.deal(NODES)
     yield f"broker {node}", rng.uniform(2, 10)
     world.cluster.proxies.stall(node)
     yield
@@ -110,22 +108,27 @@ def net_stall(world, rng):
 
 
 def log_failure(world, rng):
-    """No room, or no right to write, under the transaction log for 2 to 8 s."""
-    if world.disk.how is None:
+    """No room, no right to write, or a disk turned read-only under the log, for 2 to 8 s."""
+    if not world.disk.ways:
         raise NotNow("running as root where nothing may be mounted: writes cannot be made to fail")
+    way = rng.deal(world.disk.ways)
     if not world.disk.log.exists():
         raise NotNow("there is no log yet")
-    yield world.disk.how, rng.uniform(2, 8)
-    world.disk.fail()
-    yield
-    world.disk.mend()
+    try:
+        world.disk.fail(way)  # only then it is known that it can be done
+        yield way, rng.uniform(2, 8)
+        yield
+    except Busy as why:
+        raise NotNow(str(why)) from why
+    finally:
+        world.disk.mend()
 
 
 def power_cut(world, rng):
     """The driver's host loses its power around a decision: what the log's disk had not is gone."""
     if world.disk.image is None:
         raise NotNow("no image of a disk can be mounted here")
-    driver, step = world.driver(), rng.choice(("checked", "decided", "completed"))
+    driver, step = world.driver(), rng.deal(("checked", "decided", "completed"))
     world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'", 0.0
     world.supervisor.hold_down(REACH_S)
@@ -144,7 +147,7 @@ def _clock(world):
 def clock_jump(world, rng):
     """The wall clock of running workers jumps by 5 to 30 s, ahead or back, for 3 to 10 s."""
     # Not by more: librdkafka waits for as long as it goes back.
-    clock, seconds = _clock(world), rng.choice((-1, 1)) * rng.uniform(5, 30)
+    clock, seconds = _clock(world), rng.deal((-1, 1)) * rng.uniform(5, 30)
     yield f"{seconds:+.1f} s", rng.uniform(3, 10)
     clock.set(seconds)
     yield
@@ -153,7 +156,7 @@ def clock_jump(world, rng):
 
 def clock_skew(world, rng):
     """A driver that starts with a wrong clock, up to 2 h behind or half an hour ahead."""
-    clock, seconds = _clock(world), rng.choice((-7_200, -600, 600, 1_800))
+    clock, seconds = _clock(world), rng.deal((-7_200, -600, 600, 1_800))
     driver = world.driver()
     yield f"driver {driver.number + 1}, {seconds:+} s", rng.uniform(50, 70)
     driver.kill()

@@ -6,8 +6,9 @@ from confluent_kafka import TopicPartition
 from deltalake import DeltaTable
 from kafka import KafkaAdminClient
 
-from tests.chaos.bench.cluster import GROUP_OFFSETS, INPUT, OUTPUT, PARTITIONS
+from tests.chaos.bench.cluster import GROUP, GROUP_OFFSETS, INPUT, OUTPUT, PARTITIONS
 from tests.chaos.bench.generator import POISON_ID
+from tests.chaos.bench.group_moves import moves_in
 from tests.chaos.bench.segments import OPEN, transactions_in
 from tests.chaos.bench.watch import consumer, partitions_of, rows_of
 
@@ -69,16 +70,30 @@ def open_transactions(servers):
 
 def on_disk(cluster, topic):
     """The transactions of a topic, from the replica that has most of each partition."""
-    rows = []
+    return [
+        [partition, *stretch]
+        for partition, folder in _best_replicas(cluster, topic)
+        for stretch in transactions_in(folder)
+    ]
+
+
+def moves_on_disk(cluster):
+    """[partition, offset there, input partition, offset of the group] of each move that counts."""
+    return [
+        [partition, *move]
+        for partition, folder in _best_replicas(cluster, GROUP_OFFSETS)
+        for move in moves_in(folder, GROUP, INPUT)
+    ]
+
+
+def _best_replicas(cluster, topic):
     for partition in cluster.partitions_on_disk(topic):
-        replicas = map(transactions_in, cluster.partition_folders(topic, partition))
-        best = max(replicas, key=_how_far, default=[])
-        rows += [[partition, *stretch] for stretch in best]
-    return rows
+        yield partition, max(cluster.partition_folders(topic, partition), key=_how_far)
 
 
-def _how_far(stretches):
+def _how_far(folder):
     """A replica may lack the last data, or only the last marker."""
+    stretches = transactions_in(folder)
     ended = sum(stretch[4] != OPEN for stretch in stretches)
     return (stretches[-1][1], ended) if stretches else (-1, 0)
 
@@ -88,6 +103,9 @@ def decisions(location):
     columns = ["batch_id", "transactional_id", "producer_id", "producer_epoch"]
     columns += ["transaction_status", "entry_timestamp"]
     rows = DeltaTable(str(location)).to_pyarrow_table(columns=columns).to_pylist()
+    # By the product's own timestamps: which commit a row came with cannot be told for all of them.
+    # Compaction puts the rows of many commits into one file, and the older commits' files are
+    # removed. So no check goes by this order; it is for people.
     rows.sort(
         key=lambda row: (
             *(row["entry_timestamp"], row["batch_id"]),
@@ -106,5 +124,6 @@ def collect(cluster, log, history):
     history.add("seen", reader="final", rows=final)
     history.add("transactions", rows=on_disk(cluster, OUTPUT))
     history.add("group_transactions", rows=on_disk(cluster, GROUP_OFFSETS))
+    history.add("group_moves", rows=moves_on_disk(cluster))
     history.add("decisions", rows=decisions(log))
     return final

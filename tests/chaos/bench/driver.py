@@ -32,6 +32,7 @@ class Driver:
         self.failpoints.mkdir(parents=True)
         self.result = self.folder / "result.json"
         self.seen = set()
+        self.started_at = time.monotonic()
         self._asked = False  # to end, in order or at once
         self._looked = 0.0
         self._stop = self.folder / "stop"

@@ -2,11 +2,13 @@
 
 Each is a generator of three steps, so that none is left unhealed. The first `yield` says to whom it
 will happen and for how many seconds, the second comes when it has happened, and what follows heals
-it. A fault that cannot be given now raises `NotNow`.
+it. The second may say once more to whom, where that was not known before. A fault that cannot be
+given now raises `NotNow`. Which variant it is it takes from its deck (`deal`).
 """
 
 from tests.chaos.bench import cluster_faults as cluster
 from tests.chaos.bench import process_faults as process
+from tests.chaos.bench import task_faults as task
 
 FAULTS = {
     "driver-kill": process.driver_kill,
@@ -17,11 +19,11 @@ FAULTS = {
     "time-out-down": process.time_out_down,
     "time-out-frozen": process.time_out_frozen,
     "torn-by-time-out": process.torn_by_time_out,
-    "executor-kill": process.executor_kill,
-    "executor-pause": process.executor_pause,
-    "worker-kill": process.worker_kill,
-    "worker-kill-at": process.worker_kill_at,
-    "worker-pause": process.worker_pause,
+    "executor-kill": task.executor_kill,
+    "executor-pause": task.executor_pause,
+    "worker-kill": task.worker_kill,
+    "worker-kill-at": task.worker_kill_at,
+    "worker-pause": task.worker_pause,
     "broker-kill": cluster.broker_kill,
     "broker-pause": cluster.broker_pause,
     "coordinator-kill": cluster.coordinator_kill,
@@ -34,3 +36,7 @@ FAULTS = {
     "clock-jump": cluster.clock_jump,
     "clock-skew": cluster.clock_skew,
 }
+
+# Rules for requests stay while a process is killed or frozen, and end by themselves.
+AROUND = tuple(cluster.FRAME_FAULTS)
+INSIDE = tuple(name for name in FAULTS if name.endswith(("-kill", "-kill-at", "-pause")))

@@ -7,19 +7,23 @@ a damaged one. Every event has `at` (monotonic, for durations) and `wall` (for p
 |---|---|
 | run | seed, command, nemeses: {name: text}, bounds, setting: {name: text}, product |
 | input | rows: [partition, offset, key, value], what the generator's topic holds |
-| fault | phase (start, end, skipped), id, name, target, detail |
-| frame | node, api, action: one request that the proxy interfered with |
+| fault | phase (start, end, skipped), id, name, target (of an end: as it came out), detail |
+| frame | node, api, action: one request that the proxy interfered with; of a reorder, overtaken |
 | driver | phase (start, end), number, pid, outcome (ended and killed: as it was asked to, failed:
 otherwise), text |
 | batch | id, start, end (monotonic), ends: {input partition: end offset} |
 | seen | reader (live, final), rows: [partition, offset, key, value] of the output topic |
-| offsets | partitions: {output partition: [last stable offset, end offset]} |
+| offsets | asked (monotonic, before the request), partitions: {output partition: [last stable
+offset, end offset]} |
 | group | asked (monotonic, before the request), partitions: {input partition: offset} |
 | transactions | rows: [partition, first, last, producer id, epoch, outcome], one per stretch of
 records that one transaction wrote in a row, from the brokers' disks |
 | group_transactions | the same of the topic that holds the group's offsets |
+| group_moves | rows: [partition of that topic, offset there, input partition, offset of the group],
+committed moves in the order of the log |
 | decisions | rows: [batch, transactional id, producer id, epoch, status], oldest first |
 | open | rows: [transactional id, state], what the coordinators still list at the end |
+| stopped | driver, in_tasks (whether tasks ran), rows: the same, right after a stop in order |
 | end | drained, why |
 """
 

@@ -2,28 +2,46 @@
 
 The choice is repeatable, the moments are not: processes run at their own pace. Every kind of fault
 comes once, in a shuffled order, before one comes again. Mostly the next one waits until a batch has
-completed, so that each recovery can be timed; now and then it does not, and hits a recovery.
+completed, so that each recovery can be timed; now and then it does not, and hits a recovery. And
+now and then a process is killed or frozen while the network is already bad.
 """
 
 import random
 import time
-from contextlib import suppress
+from collections import Counter
+from contextlib import closing, suppress
 
-from tests.chaos.bench.faults import FAULTS
+from tests.chaos.bench.deck import Draw
+from tests.chaos.bench.faults import AROUND, FAULTS, INSIDE
 from tests.chaos.bench.workload import NotNow
 
 PRESS_ON = 0.2
+OVERLAP = 0.25
 CALM_S = (0.2, 3.0)
 POLL_S = 0.05
+# Soon enough a driver that has just ended has a successor.
+AFTER_SKIP_S = 0.5
 
 
 def schedule(seed, names):
-    """An endless choice: (name, random numbers for its details, wait for recovery?, calm)."""
-    rng = random.Random(seed)
+    """An endless choice: (faults around each other, wait for recovery?, calm).
+
+    A fault is its name and what it draws its details from. The first is around the second.
+    """
+    rng, turns = random.Random(seed), Counter()
+    around = [name for name in AROUND if name in names]
+
+    def turn_of(name):
+        turns[name] += 1
+        return name, Draw(seed, name, turns[name] - 1)
+
     while True:
         for name in rng.sample(sorted(names), len(names)):
-            details = random.Random(rng.getrandbits(64))
-            yield name, details, rng.random() >= PRESS_ON, rng.uniform(*CALM_S)
+            given = [turn_of(name)]
+            if rng.random() < OVERLAP and name in INSIDE and around:
+                _, draw = turn_of("overlap")
+                given.insert(0, turn_of(draw.deal(around)))
+            yield given, rng.random() >= PRESS_ON, rng.uniform(*CALM_S)
 
 
 class Nemesis:
@@ -41,43 +59,49 @@ class Nemesis:
 
     def run_until(self, deadline, faults=None):
         """Give faults until the deadline, or so many; wait until the last is recovered from."""
-        skipped = set()
-        for name, rng, wait, calm in self._schedule:
-            if self._given == faults or (faults is None and time.monotonic() > deadline):
+        for given, wait, calm in self._schedule:
+            if self._given >= faults if faults is not None else time.monotonic() > deadline:
                 break
-            over = self._give(name, rng, skipped)
+            over = self._give(*given)
             if over is not None:
                 if wait:
                     self._await_recovery(over)
                 time.sleep(calm)
         self._await_recovery(time.monotonic())
 
-    def _give(self, name, rng, skipped):
-        """Give one fault; returns when it was over, or None where it could not be given."""
-        fault = FAULTS[name](self._world, rng)
-        try:
-            target, seconds = next(fault)
-        except NotNow as why:
-            if name not in skipped:
+    def _give(self, first, *inside):
+        """Give one fault, and others while it lasts.
+
+        Returns when it was over, or None where it could not be given.
+        """
+        name, draw = first
+        with closing(FAULTS[name](self._world, draw)) as fault:
+            try:
+                target, seconds = next(fault)
+            except NotNow as why:
                 self._history.add(
                     "fault", phase="skipped", id=0, name=name, target="", detail=str(why)
                 )
-            skipped.add(name)
-            time.sleep(POLL_S)  # a schedule of nothing but these must not spin
-            return None
-        self._given += 1
-        number = self._given
-        self._history.add(
-            "fault", phase="start", id=number, name=name, target=target, detail=f"{seconds:.1f} s"
-        )
-        try:
-            next(fault)
-            time.sleep(seconds)
-        finally:
-            with suppress(StopIteration):
-                next(fault)
-            over = self._history.add("fault", phase="end", id=number, name=name, target=target)
+                time.sleep(AFTER_SKIP_S)
+                return None
+            self._given += 1
+            event = {"id": self._given, "name": name}
+            detail = f"{seconds:.1f} s"
+            self._history.add("fault", phase="start", **event, target=target, detail=detail)
+            try:
+                # What it was in the end, where it was not known before.
+                target = next(fault) or target
+                self._give_inside(time.monotonic() + seconds, inside)
+            finally:
+                with suppress(StopIteration):
+                    next(fault)
+                over = self._history.add("fault", phase="end", **event, target=target)
         return over
+
+    def _give_inside(self, end, inside):
+        if inside:
+            self._give(*inside)
+        time.sleep(max(0.0, end - time.monotonic()))
 
     def _await_recovery(self, over):
         """Until a batch completes, or longer than it may take."""

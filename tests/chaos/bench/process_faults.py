@@ -1,4 +1,4 @@
-"""Faults of processes: driver, executors, Python workers."""
+"""Faults of the driver."""
 
 import os
 import signal
@@ -7,11 +7,18 @@ from contextlib import suppress
 
 from tests.chaos.bench.cluster import NODES
 from tests.chaos.bench.proxy import DELAY, Rule
+from tests.chaos.bench.supervisor import STOP_S
+from tests.chaos.bench.wait import within
 from tests.chaos.bench.workload import REACH_S, NotNow
 
 # Steps of the product at which a process can be held, from the first to the last.
 DRIVER_STEPS = ("planned", "offsets-prepared", "checked", "decided", "completed")
 TASK_STEPS = ("task-started", "begun", "written", "prepared")
+# Of a driver that recovers.
+SURVEYED = "surveyed"
+START_S = 120
+# Time for a process to leave that came to a step just when it was given up.
+LEAVE_S = 0.1
 
 
 def signal_to(pid, number):
@@ -47,14 +54,18 @@ def driver_pause(world, rng):
 
 def driver_stop(world, rng):
     """`query.stop()`, at any moment or while a process stands at a step; then a new driver."""
-    driver, step = world.driver(), rng.choice((None, rng.choice(DRIVER_STEPS + TASK_STEPS)))
+    driver, steps = world.driver(), rng.deal((TASK_STEPS, DRIVER_STEPS, (None,)))
+    step = rng.deal(steps, rng.turn // 3)
     if step is not None:
         world.hold_at(driver, step)
     yield f"driver {driver.number}{f' at {step!r}' if step else ''}", rng.uniform(0.5, 4)
+    world.supervisor.hold_down(2 * STOP_S)  # until it was looked at what this one left
     driver.stop()
     yield
     if step is not None:
         world.let_go(driver, step)
+    world.look_after_stop(driver, in_tasks=steps is TASK_STEPS)
+    world.supervisor.hold_down(0)
 
 
 def zombie_driver(world, rng):
@@ -68,23 +79,62 @@ def zombie_driver(world, rng):
 
 
 def driver_kill_at(world, rng):
-    """A driver killed at a step of the commit; half of the time its Python worker goes on."""
-    step, lives_on = rng.choice(DRIVER_STEPS), rng.random() < 0.5
+    """A driver killed at a step of commit or recovery; every second time its worker goes on."""
+    step, lives_on = rng.deal((*DRIVER_STEPS, SURVEYED)), rng.deal((True, False))
     driver = world.driver()
+    alive = ", its worker goes on" if lives_on else ""
+    if step == SURVEYED:
+        yield from _kill_two(world, driver, lives_on, alive)
+        return
     held = world.hold_at(driver, step)
-    yield f"driver {driver.number} at '{step}'{', its worker goes on' if lives_on else ''}", 0.0
+    yield f"driver {driver.number} at '{step}'{alive}", 0.0
+    _kill_held(world, driver, step, held, lives_on)
+    yield
+
+
+def _kill_held(world, driver, step, held, lives_on):
     driver.kill()
     if lives_on:
         world.let_go(driver, step)
     else:
         signal_to(held, signal.SIGKILL)
-    yield
+
+
+def _kill_two(world, driver, lives_on, alive):
+    """Only a batch that is decided and not complete is surveyed: the first kill makes one."""
+    held = world.hold_at(driver, "decided")
+    first = f"driver {driver.number} at 'decided'"
+    yield f"{first}, and the next one if it comes to '{SURVEYED}'", 0.0
+    _kill_held(world, driver, "decided", held, lives_on=False)
+    try:
+        second, held = _hold_successor(world, driver)
+    except NotNow as why:
+        yield f"{first}; {why}"
+        return
+    _kill_held(world, second, SURVEYED, held, lives_on)
+    yield f"{first}, driver {second.number} at '{SURVEYED}'{alive}"
+
+
+def _hold_successor(world, driver):
+    """The driver after this one, and its process that stands behind its survey."""
+    deadline = time.monotonic() + START_S
+    if not within(START_S, lambda: world.supervisor.driver is not driver):
+        raise NotNow(f"no driver came after {driver.number}")
+    second = world.supervisor.driver
+    while True:
+        try:
+            return second, world.hold_at(second, SURVEYED)
+        except NotNow:
+            # A driver starts for longer than a step may take to be reached.
+            if not second.runs or time.monotonic() > deadline:
+                raise
+            time.sleep(LEAVE_S)
 
 
 def time_out_down(world, rng):
     """A driver killed around its decision, and none until every transaction has timed out."""
-    driver = world.driver()
-    step = rng.choice(("checked", "decided"))
+    driver = world.driver_that_times_out()
+    step = rng.deal(("checked", "decided"))
     held = world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'", world.transaction_timeout_s + 3
     world.supervisor.hold_down(world.transaction_timeout_s + 3)
@@ -95,8 +145,8 @@ def time_out_down(world, rng):
 
 def time_out_frozen(world, rng):
     """A driver held at a step until its transactions have timed out, and then let go."""
-    driver = world.driver()
-    step = rng.choice(("prepared", "checked", "decided"))
+    driver = world.driver_that_times_out()
+    step = rng.deal(("prepared", "checked", "decided"))
     world.hold_at(driver, step)
     yield f"driver {driver.number} at '{step}'", world.transaction_timeout_s + 3
     yield
@@ -105,9 +155,9 @@ def time_out_frozen(world, rng):
 
 def torn_by_time_out(world, rng):
     """Some EndTxn of a batch are late, the driver dies, and what they were for times out."""
-    driver = world.driver()
+    driver = world.driver_that_times_out()
     late = world.transaction_timeout_s + 6
-    node = rng.choice(NODES)
+    node = rng.deal(NODES)
     count = rng.randint(1, 2)
     hits = world.hits
     world.cluster.proxies.by_node[node].add_rule(Rule("EndTxn", DELAY, late, count))
@@ -124,51 +174,3 @@ def torn_by_time_out(world, rng):
     driver.signal(signal.SIGKILL, workers=True)
     yield
     world.cluster.proxies.by_node[node].clear_rules()
-
-
-# --- executors and workers ---
-
-
-def kill_one(rng, pids, kind):
-    pid = one_of(rng, pids, kind)
-    yield f"{kind} {pid}", 0.0
-    signal_to(pid, signal.SIGKILL)
-    yield
-
-
-def pause_one(rng, pids, kind, seconds):
-    pid = one_of(rng, pids, kind)
-    yield f"{kind} {pid}", seconds
-    signal_to(pid, signal.SIGSTOP)
-    yield
-    signal_to(pid, signal.SIGCONT)
-
-
-def executor_kill(world, rng):
-    """SIGKILL to an executor."""
-    yield from kill_one(rng, world.driver().executors(), "executor")
-
-
-def executor_pause(world, rng):
-    """SIGSTOP to an executor for 3 or 14 s; the driver gives up one that is frozen for 10."""
-    seconds = rng.choice((3.0, 14.0))
-    yield from pause_one(rng, world.driver().executors(), "executor", seconds)
-
-
-def worker_kill(world, rng):
-    """SIGKILL to a Python worker."""
-    yield from kill_one(rng, world.driver().workers(), "worker")
-
-
-def worker_kill_at(world, rng):
-    """SIGKILL to a task's worker at a step of its write."""
-    driver, step = world.driver(), rng.choice(TASK_STEPS)
-    pid = world.hold_at(driver, step)
-    yield f"worker {pid} at '{step}'", 0.0
-    signal_to(pid, signal.SIGKILL)
-    yield
-
-
-def worker_pause(world, rng):
-    """SIGSTOP to a Python worker for 2 to 12 s, then SIGCONT."""
-    yield from pause_one(rng, world.driver().workers(), "worker", rng.uniform(2, 12))

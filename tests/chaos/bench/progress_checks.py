@@ -1,5 +1,7 @@
 """Checks of the judge on how the run went: the group, readers that wait, recoveries. Pure."""
 
+from bisect import bisect_right
+
 from tests.chaos.bench.endings import ended_well
 from tests.chaos.bench.run import Anomaly
 from tests.chaos.bench.segments import OPEN
@@ -34,7 +36,7 @@ def group_over_time(run):
     for asked, answered, group in run.groups:
         # Near a fault, a coordinator that was frozen may answer from the past, for a moment: what
         # is wrong for longer is wrong. Where there is no fault, one answer is enough.
-        calm = all(f.start > answered or f.end + patience < asked for f in run.faults)
+        calm = run.is_calm(asked, answered)
         done = [
             number
             for number, _, end in run.batches
@@ -58,6 +60,19 @@ def group_over_time(run):
         yield Anomaly("group offset", f"{len(found)} samples: {what}", found)
 
 
+def group_on_disk(run):
+    """On the brokers' disks, a committed move of the group that goes back, near a fault or not."""
+    # What a coordinator tells near a fault may be old; what it has written down is not.
+    rows, reached = [], {}
+    for _, offset, partition, moved_to in run.group_moves or []:
+        before = reached.get(partition, moved_to)
+        if moved_to < before:
+            rows.append([offset, partition, moved_to, "fell from", before])
+        reached[partition] = moved_to
+    if rows:
+        yield Anomaly("group offset", f"{len(rows)} moves on disk go back", rows)
+
+
 def hanging(run):
     """A transaction that is open when no driver runs any more."""
     if run.open:
@@ -74,6 +89,19 @@ def hanging(run):
         yield Anomaly("hanging transaction", "the last stable offset is below the end", rows)
 
 
+def left_by_a_stop(run):
+    """A transaction that a query left open when it was stopped while its tasks ran."""
+    rows = [
+        [at, driver, *left]
+        for at, driver, in_tasks, found in run.stopped
+        # In the commit a stop is a death. And a broker that is away cannot be asked to abort.
+        if in_tasks and run.is_calm(at - run.bounds["group_s"], at, but="driver-stop")
+        for left in found
+    ]
+    if rows:
+        yield Anomaly("hanging transaction", f"{len(rows)} were left by a stop in order", rows)
+
+
 def held_back(run):
     """On the way, a last stable offset that holds readers back for longer than its bound."""
     bound = run.bounds["stable_s"]
@@ -85,6 +113,34 @@ def held_back(run):
                 f"partition {partition} stood at {offset} for {seconds:.1f} s, bound {bound} s",
                 [[partition, offset, at]],
             )
+
+
+def open_below_complete(run):
+    """On the way, a transaction left open below what there was when a micro-batch was complete."""
+    patience, bound = run.bounds["group_s"], run.bounds["recovery_s"]
+    for partition, samples in sorted(run.stable.items()):
+        written = _written_when_complete(run.batches, samples)
+        rows = []
+        for at, stable, _, asked in samples:
+            wait = patience if run.is_calm(asked, at) else bound
+            # What a later batch has open begins behind all of this.
+            due = max((end for complete, end in written if complete <= asked - wait), default=0)
+            if stable < due:
+                rows.append([at, partition, stable, "below the complete", due])
+        if rows:
+            text = f"partition {partition}, {len(rows)} samples: below a complete micro-batch"
+            yield Anomaly("stuck last stable offset", text, rows)
+
+
+def _written_when_complete(batches, samples):
+    """(when a batch was complete, the end offset that was seen last before that)."""
+    answered = [sample[0] for sample in samples]
+    found = []
+    for _, _, complete in batches:
+        place = bisect_right(answered, complete - CLOCK_S) - 1
+        if place >= 0:
+            found.append((complete, samples[place][2]))
+    return found
 
 
 def slow_recovery(run):
@@ -101,12 +157,10 @@ def slow_recovery(run):
 
 def needs_an_operator(run):
     """A driver that ended in a way that no fault explains: gave up for good, or simply ended."""
-    bound, rows = run.bounds["recovery_s"], []
-    for driver in run.drivers:
-        if driver["phase"] == "end":
-            at, outcome, text = driver["at"], driver["outcome"], driver["text"]
-            recent = [f.name for f in run.faults if f.start <= at <= f.end + bound]
-            if not ended_well(outcome, text, recent):
-                rows.append([driver["number"], outcome, text[:600]])
+    rows = [
+        [driver["number"], driver["at"], driver["outcome"], driver["text"][:600]]
+        for driver in run.drivers
+        if driver["phase"] == "end" and not ended_well(driver, run)
+    ]
     if rows:
         yield Anomaly("needs an operator", f"{len(rows)} drivers ended for good", rows)

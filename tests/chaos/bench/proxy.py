@@ -3,9 +3,10 @@
 It reads the header of each request just far enough to know its kind, and passes on whole frames.
 On command it delays a request, drops it without a word, cuts the connection before or after the
 broker got it (the second is the lost answer), repeats it later on a connection of its own (the
-delayed duplicate of KAFKA-17754), or holds it until another of its kind has overtaken it. Within
-one connection nothing is reordered: TCP does not do that either. All connections can stand still,
-as behind a partition.
+delayed duplicate of KAFKA-17754), or holds it until another of its kind has overtaken it. Of a
+kind only one is held at a time: the others pass, or they would wait for each other. Within one
+connection nothing is reordered: TCP does not do that either. All connections can stand still, as
+behind a partition.
 
 It runs in a thread with an event loop of its own. Methods without `async` may be called from any.
 """
@@ -13,6 +14,7 @@ It runs in a thread with an event loop of its own. Methods without `async` may b
 import asyncio
 import struct
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -54,7 +56,7 @@ class Proxy:
         self._rules = []
         self._lock = threading.Lock()
         self._flowing = None
-        self._held = []
+        self.held = {}  # kind -> the event of the one that waits to be overtaken
         self._tasks = set()
         self._server = None
 
@@ -111,15 +113,19 @@ class Proxy:
             api, correlation_id = _header(frame)
             rule = self._take_rule(api)
             if rule is not None:
-                self._on_hit(node=self.name, api=api, action=rule.action)
                 await self._disturb(rule, frame, correlation_id, link)
                 if rule.action == DROP:
                     continue
-            link.asked[correlation_id] = api
+            if api in self.held:
+                link.overtakes[correlation_id] = self.held[api]
             link.server_writer.write(frame)
             await link.server_writer.drain()
 
     async def _disturb(self, rule, frame, correlation_id, link):
+        if rule.action == REORDER:
+            await self._be_overtaken(rule.api)
+            return
+        self._on_hit(node=self.name, api=rule.api, action=rule.action)
         if rule.action == DELAY:
             await asyncio.sleep(rule.seconds)
         elif rule.action == CUT_BEFORE:
@@ -128,12 +134,18 @@ class Proxy:
             link.swallow.add(correlation_id)
         elif rule.action == REPEAT:
             self._spawn(self._repeat(frame, rule.seconds))
-        elif rule.action == REORDER:
-            overtaken = asyncio.Event()
-            self._held.append((rule.api, overtaken))
+
+    async def _be_overtaken(self, api):
+        """Wait for it; whether it came true is told with the hit, at the time when it began."""
+        began, overtaken = time.monotonic(), asyncio.Event()
+        self.held[api] = overtaken
+        try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(overtaken.wait(), OVERTAKE_S)
-            self._held.remove((rule.api, overtaken))
+        finally:
+            del self.held[api]
+            hit = {"node": self.name, "api": api, "action": REORDER}
+            self._on_hit(at=began, **hit, overtaken=overtaken.is_set())
 
     async def _answers(self, link):
         while True:
@@ -141,7 +153,8 @@ class Proxy:
             await self._flowing.wait()
             (correlation_id,) = struct.unpack_from(">i", frame, 4)
             # Only when it is answered has it overtaken: a broker serves connections in any order.
-            self._let_go(link.asked.pop(correlation_id, None))
+            if correlation_id in link.overtakes:
+                link.overtakes.pop(correlation_id).set()
             if correlation_id in link.swallow:
                 raise Cut
             link.client_writer.write(frame)
@@ -162,15 +175,12 @@ class Proxy:
     def _take_rule(self, api):
         with self._lock:
             for rule in self._rules:
+                if rule.action == REORDER and api in self.held:
+                    continue
                 if rule.api == api and rule.count > 0:
                     rule.count -= 1
                     return rule
         return None
-
-    def _let_go(self, api):
-        for kind, overtaken in self._held:
-            if kind == api:
-                overtaken.set()
 
     def _spawn(self, coroutine):
         task = asyncio.create_task(coroutine)
@@ -227,7 +237,7 @@ class _Link:
     server_reader: asyncio.StreamReader
     server_writer: asyncio.StreamWriter
     swallow: set = field(default_factory=set)
-    asked: dict = field(default_factory=dict)
+    overtakes: dict = field(default_factory=dict)  # correlation id -> the event of another
 
 
 def _header(frame):

@@ -4,7 +4,7 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
-from tests.chaos.bench.endings import GONE
+from tests.chaos.bench.endings import GONE, explaining
 from tests.chaos.bench.picture import draw
 from tests.chaos.bench.proxy import ACTIONS
 from tests.chaos.bench.render import PICTURE, markdown, page
@@ -13,8 +13,12 @@ ROWS_SHOWN = 20
 TEXT_SHOWN = 600
 WHAT_A_RECOVERY_IS = (
     "From the moment when a fault is over to the end of the first micro-batch that completes after"
-    " it. Faults of which the next came before that are one recovery. Most of a long one is the"
-    " start of a driver."
+    " it. Faults of which the next came before that, and within the bound, are one recovery. Most"
+    " of a long one is the start of a driver."
+)
+WHAT_EXPLAINS = (
+    "Each was started again, as a service manager does. An error that no fault explains is an"
+    " anomaly."
 )
 WHAT_REQUESTS_ARE = (
     "Requests is how many a fault of single requests met: one that met none broke nothing."
@@ -41,7 +45,10 @@ def figures(verdict, events):
         "decided transactions lost and written again": len(_lost_and_decided_again(run)),
         "faults": len(run.faults),
         "requests interfered with": sum(event["kind"] == "frame" for event in events),
+        "requests overtaken by a later one": sum(bool(e.get("overtaken")) for e in events),
         "drivers": sum(d["phase"] == "start" for d in run.drivers),
+        "drivers that were killed": sum(d["outcome"] == "killed" for d in ended),
+        "drivers that were stopped": sum(d["outcome"] == "ended" for d in ended),
         "drivers that failed with an error": sum(d["outcome"] == "failed" for d in ended),
         "recoveries": len(run.recoveries),
         "recovery, median s": round(statistics.median(times), 1) if times else None,
@@ -49,6 +56,7 @@ def figures(verdict, events):
         "recovery, max s": round(times[-1], 1) if times else None,
         "recovery, bound s": run.bounds["recovery_s"],
         "last stable offset, bound s": run.bounds["stable_s"],
+        "group and readers, where no fault is near, bound s": run.bounds["group_s"],
         "anomalies": len(verdict.anomalies),
     }
 
@@ -87,8 +95,9 @@ def _blocks(verdict, events):
         yield "p", f"{anomaly.kind}: {anomaly.text}"
         yield "pre", shown + (f"\n... and {more} more" if more > 0 else "")
     yield from _fault_blocks(run, events, about.get("nemeses", {}))
-    yield "h2", "Drivers that ended"
-    yield "table", ["drivers", "how", "what they said"], _drivers(run)
+    yield "h2", "Drivers that failed"
+    yield "p", WHAT_EXPLAINS
+    yield "table", ["at, s", "driver", "what it said", "explained by"], _failed(run, events)
     yield "h2", "Again"
     yield "p", "The same choice of faults; the moments depend on the machine:"
     yield "pre", about.get("command", "")
@@ -157,12 +166,16 @@ def _lost_and_decided_again(run):
     return decided & lost
 
 
-def _drivers(run):
-    ended = Counter()
+def _failed(run, events):
+    start = events[0]["at"]
+    rows = []
     for driver in run.drivers:
-        if driver["phase"] == "end":
-            ended[driver["outcome"], _error(driver["text"])] += 1
-    return [[count, outcome, text] for (outcome, text), count in ended.most_common()]
+        if driver["phase"] == "end" and driver["outcome"] == "failed":
+            fault = explaining(driver, run)
+            told = "nothing" if fault is None else f"{fault.name} at {fault.start - start:.1f} s"
+            at = f"{driver['at'] - start:.1f}"
+            rows.append([at, driver["number"], _error(driver["text"]), told])
+    return rows
 
 
 def _error(text):

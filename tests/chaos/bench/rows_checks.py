@@ -88,19 +88,24 @@ def torn(run):
 
 def late(run):
     """A row of a complete micro-batch that a reader saw only when its bound was over, or never."""
-    bound = run.bounds["recovery_s"]
-    ends = {number: end for number, _, end in run.batches}
+    bound, patience = run.bounds["recovery_s"], run.bounds["group_s"]
+    # Where there is no fault, what commit() returned from is visible.
+    within = {
+        number: (end, patience if run.is_calm(end, end + patience) else bound)
+        for number, _, end in run.batches
+    }
     places = {row[3]: (row[0], row[1]) for row in run.final}
     ranges = _batch_ranges(run)
     rows = []
     for value, (partition, offset, key) in run.inputs.items():
         batch = _batch_of(ranges, partition, offset)
-        if batch in ends and value in places:
-            seen = run.live_at.get(places[value])
-            if seen is None or seen - ends[batch] > bound:
+        if batch in within and value in places:
+            (end, most), seen = within[batch], run.live_at.get(places[value])
+            if seen is None or seen - end > most:
                 rows.append([partition, offset, key, value, batch, seen])
     if rows:
-        yield Anomaly("late", f"{len(rows)} rows were not seen within {bound} s", rows)
+        text = f"{len(rows)} rows were not seen within {patience} s, near a fault {bound} s"
+        yield Anomaly("late", text, rows)
 
 
 def torn_decision(run):
@@ -108,19 +113,28 @@ def torn_decision(run):
     fates = defaultdict(set)
     for row in run.all_transactions:
         fates[row[3], row[4]].add(row[5])
-    final = {}
+    said, decided = defaultdict(set), defaultdict(set)
     for batch, name, producer_id, epoch, status in run.decisions or []:
+        said[status].add((batch, name, producer_id, epoch))
         if status == "PrepareCommit":
-            final[batch, name] = (producer_id, epoch)
-        elif status == "CompleteAbort":  # recovery found it lost; it counts when decided again
-            final.pop((batch, name), None)
-    rows = [
-        [batch, name, *identity, sorted(fates[identity])]
-        for (batch, name), identity in sorted(final.items())
-        if fates[identity] != {COMMITTED}
-    ]
+            decided[batch, name].add((producer_id, epoch))
+    rows, gone = [], []
+    for (batch, name), identities in sorted(decided.items()):
+        # Recovery may have found this very one lost. Then it is to be decided once more.
+        kept = {i for i in identities if (batch, name, *i) not in said["CompleteAbort"]}
+        rows += [
+            [batch, name, *identity, sorted(fates[identity])]
+            for identity in sorted(kept)
+            if fates[identity] != {COMMITTED}
+        ]
+        # Unless it has no rows any more. A move of the group always has something to move.
+        empty = any((batch, name, *identity) in said["Empty"] for identity in identities)
+        if not kept and (name.endswith("offsets") or not empty):
+            gone.append([batch, name, sorted(identities)])
     if rows:
         yield Anomaly("torn batch", f"{len(rows)} decided transactions did not commit", rows)
+    if gone:
+        yield Anomaly("torn batch", f"{len(gone)} were decided, lost, and not decided again", gone)
 
 
 def reordered(run):

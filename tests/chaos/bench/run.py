@@ -22,6 +22,7 @@ class Run:
     """A history, sorted into what the checks ask for."""
 
     bounds: dict
+    nemeses: dict  # the faults that were asked for: name -> text
     inputs: dict  # value -> (partition, offset, key), and how often it was sent
     sent: Counter
     final: list  # [partition, offset, key, value], in offset order
@@ -30,12 +31,14 @@ class Run:
     batches: list  # those that completed: (id, start, end) by end
     starts: dict  # batch id -> when its range was planned
     ends: dict  # batch id -> {input partition: end offset}
-    stable: dict  # output partition -> [(at, last stable offset, end offset)]
+    stable: dict  # output partition -> [(answered, last stable offset, end offset, asked)]
     groups: list  # (asked, answered, {input partition: offset})
     transactions: list | None
     group_transactions: list | None
+    group_moves: list | None  # on disk, in order: [partition, offset, input partition, moved to]
     decisions: list | None
     open: list | None
+    stopped: list  # (when, driver, whether tasks ran, what was open)
     drivers: list
     faults: list
     recoveries: list
@@ -45,6 +48,12 @@ class Run:
     def all_transactions(self):
         """Those of the rows, and those of the group's offsets."""
         return [*(self.transactions or ()), *(self.group_transactions or ())]
+
+    def is_calm(self, since, until, but=""):
+        """Whether no fault, but those of a name, was given in this time, nor shortly before it."""
+        patience = self.bounds["group_s"]
+        others = (f for f in self.faults if f.name != but)
+        return all(f.start > until or f.end + patience < since for f in others)
 
     @property
     def drivers_over(self):
@@ -60,9 +69,10 @@ def sort_out(events):
     of = defaultdict(list)
     for event in events:
         of[event["kind"]].append(event)
-    bounds = dict(DEFAULT_BOUNDS)
+    bounds, nemeses = dict(DEFAULT_BOUNDS), {}
     for event in of["run"]:
         bounds |= event.get("bounds", {})
+        nemeses |= event.get("nemeses", {})
     sent_rows = [row for event in of["input"] for row in event["rows"]]
     ended = [event for event in of["batch"] if event["end"] is not None]
     batches = sorted(((e["id"], e["start"], e["end"]) for e in ended), key=lambda batch: batch[2])
@@ -70,7 +80,8 @@ def sort_out(events):
     stable = defaultdict(list)
     for event in of["offsets"]:
         for partition, (last_stable, end) in event["partitions"].items():
-            stable[int(partition)].append((event["at"], last_stable, end))
+            asked = event.get("asked", event["at"])
+            stable[int(partition)].append((event["at"], last_stable, end, asked))
 
     def seen(reader):
         chosen = (event["rows"] for event in of["seen"] if event["reader"] == reader)
@@ -81,6 +92,7 @@ def sort_out(events):
 
     return Run(
         bounds=bounds,
+        nemeses=nemeses,
         inputs={value: (partition, offset, key) for partition, offset, key, value in sent_rows},
         sent=Counter(row[3] for row in sent_rows),
         final=seen("final"),
@@ -101,10 +113,14 @@ def sort_out(events):
         ],
         transactions=last("transactions"),
         group_transactions=last("group_transactions"),
+        group_moves=last("group_moves"),
         decisions=last("decisions"),
         open=last("open"),
+        stopped=[(e["at"], e["driver"], e["in_tasks"], e["rows"]) for e in of["stopped"]],
         drivers=of["driver"],
         faults=faults,
-        recoveries=recoveries_of(faults, batches, batches[0][2] if batches else float("-inf")),
+        recoveries=recoveries_of(
+            faults, batches, bounds["recovery_s"], batches[0][2] if batches else float("-inf")
+        ),
         end=of["end"][-1] if of["end"] else None,
     )

@@ -28,7 +28,7 @@ def transactions_in(folder):
         for first, last, attributes, producer_id, epoch, body in batches(path.read_bytes()):
             if attributes & CONTROL:
                 for stretch in open_now.pop(producer_id, []):
-                    stretch[4] = ENDS.get(_control_type(body), OPEN)
+                    stretch[4] = ENDS.get(control_type(body), OPEN)
             elif attributes & TRANSACTIONAL:
                 stretch = [first, last, producer_id, epoch, OPEN]
                 before = stretches[-1] if stretches else None
@@ -55,7 +55,7 @@ def batches(data):
         position = end
 
 
-def _control_type(body):
+def control_type(body):
     """Of a control record: behind length, attributes, two deltas and the key's length."""
     position = _skip_varint(body, 0) + 1
     for _ in range(3):

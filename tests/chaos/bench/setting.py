@@ -10,6 +10,7 @@ from pathlib import Path
 from spark_eos.embedded.jars import KAFKA_VERSION
 from tests.chaos.bench.cluster import GROUP, INPUT, MIN_INSYNC, NODES, OUTPUT, PARTITIONS
 from tests.chaos.bench.generator import KEYS, POISON_EVERY_S
+from tests.chaos.bench.workload import LONG_TIMEOUT_MS
 
 
 def setting(master, rate, timeout_ms):
@@ -28,7 +29,8 @@ def setting(master, rate, timeout_ms):
         f"{POISON_EVERY_S:g} s a transaction of other rows that is aborted",
         "query": f"reads {INPUT}, shuffles by key, writes {OUTPUT}, and moves the group {GROUP} "
         "with it; started again whenever it ends",
-        "time-out of a transaction": f"{timeout_ms / 1000:g} s",
+        "time-out of a transaction": f"{timeout_ms / 1000:g} s; every second driver's, "
+        f"{LONG_TIMEOUT_MS / 1000:g} s",
     }
 
 

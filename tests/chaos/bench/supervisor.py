@@ -13,7 +13,7 @@ STOP_S = 180
 
 
 class Supervisor:
-    """One driver at a time, and the old ones that were given up."""
+    """One driver at a time, and the old ones that were given up. `settings` are by number."""
 
     def __init__(self, folder, settings, history):
         self._folder = folder
@@ -65,7 +65,8 @@ class Supervisor:
             self._thread.join(END_S)
 
     def _start_driver(self):
-        driver = Driver(len(self._all) + 1, self._folder, self._settings)
+        number = len(self._all) + 1
+        driver = Driver(number, self._folder, self._settings(number))
         self._all.append(driver)
         self._watched.append(driver)
         self._guard.watch(driver.pid)

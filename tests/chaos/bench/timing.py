@@ -36,24 +36,27 @@ def faults_of(events):
     """Every fault of a history, in the order of their starts."""
     last = events[-1]["at"] if events else 0.0
     started = {e["id"]: e for e in events if e["kind"] == "fault" and e["phase"] == "start"}
-    ended = {e["id"]: e["at"] for e in events if e["kind"] == "fault" and e["phase"] == "end"}
-    return [
-        Fault(number, e["name"], e["target"], e["at"], ended.get(number, last))
-        for number, e in sorted(started.items(), key=lambda item: item[1]["at"])
-    ]
+    ended = {e["id"]: e for e in events if e["kind"] == "fault" and e["phase"] == "end"}
+    found = []
+    for number, e in sorted(started.items(), key=lambda item: item[1]["at"]):
+        end = ended.get(number, {"at": last, "target": e["target"]})
+        found.append(Fault(number, e["name"], end["target"], e["at"], end["at"]))
+    return found
 
 
-def recoveries_of(faults, batches, began=float("-inf")):
+def recoveries_of(faults, batches, bound_s, began=float("-inf")):
     """How long each fault took to get over. `batches` are (id, start, end), sorted by end.
 
     A fault that is given before the one before was recovered from belongs to the same recovery:
-    its time runs from the moment at which the last of them was over. `began` is the end of the
+    its time runs from the moment at which the last of them was over. Not where `bound_s` was over
+    by then: a query that hung until it was killed did not recover fast. `began` is the end of the
     first batch: what is broken before a query has ever run is not recovered from.
     """
     chains = []
     for fault in (fault for fault in faults if fault.end >= began):
-        if chains and not any(chains[-1][1] < end <= fault.start for _, _, end in batches):
-            members, over = chains[-1]
+        members, over = chains[-1] if chains else ([], float("-inf"))
+        recovered = any(over < end <= fault.start for _, _, end in batches)
+        if fault.start <= over + bound_s and not recovered:
             chains[-1] = ([*members, fault], max(over, fault.end))
         else:
             chains.append(([fault], fault.end))
@@ -67,11 +70,11 @@ def recoveries_of(faults, batches, began=float("-inf")):
 def longest_standstill(samples, faults):
     """The longest time that an open transaction held readers back with nobody to blame.
 
-    `samples` are (at, last stable offset, end offset) of one partition. Time under a fault does
-    not count, and no more than that. Returns (seconds, at, offset).
+    `samples` are (at, last stable offset, end offset, ...) of one partition. Time under a fault
+    does not count, and no more than that. Returns (seconds, at, offset).
     """
     longest, since = (0.0, 0.0, -1), None
-    for at, stable, end in samples:
+    for at, stable, end, *_ in samples:
         if stable >= end or since is None or since[1] != stable:
             since = (at, stable) if stable < end else None
             continue

@@ -96,7 +96,7 @@ class Sampler(Watcher):
                 end = self._end.get_watermark_offsets(place, timeout=ASK_S)[1]
                 found[place.partition] = [stable, end]
         if found:
-            self._history.add("offsets", partitions=found)
+            self._history.add("offsets", asked=began, partitions=found)
         asked = time.monotonic()
         answers = self._group.committed(partitions_of(INPUT), timeout=ASK_S)
         known = {a.partition: a.offset for a in answers if a.error is None and a.offset >= 0}

@@ -12,15 +12,17 @@ from kafka import KafkaAdminClient
 import spark_eos
 from tests.chaos.bench.clock import WallClock
 from tests.chaos.bench.cluster import GROUP, INPUT, OUTPUT, PARTITIONS, Cluster
-from tests.chaos.bench.collect import collect, stable_ends
+from tests.chaos.bench.collect import collect, open_transactions, stable_ends
 from tests.chaos.bench.disk import LogDisk
 from tests.chaos.bench.generator import Generator
-from tests.chaos.bench.supervisor import Supervisor
+from tests.chaos.bench.supervisor import STOP_S, Supervisor
 from tests.chaos.bench.wait import within
 from tests.chaos.bench.watch import CheckpointWatcher, LiveReader, Sampler
 
 REACH_S = 25.0
 FIRST_BATCH_S = 240
+# Of every second driver. What nobody ends is not ended by this in time for a reader.
+LONG_TIMEOUT_MS = 300_000
 FAILURES_AT_START = 3
 DRAIN_S = 300
 LAST_LOOK_S = 60
@@ -57,15 +59,13 @@ class World:
         self.cluster = Cluster(self.folder / "kafka", self)
         add(self.cluster.stop)
         self.cluster.start()
-        servers, checkpoint = self.cluster.servers, self.folder / "checkpoint"
+        servers = self.cluster.servers
         self.generator = Generator(servers, self._own["rate"])
         add(self.generator.stop)
         self.generator.start()
-        self.supervisor = Supervisor(
-            self.folder / "drivers", self._settings(checkpoint), self.history
-        )
+        self.supervisor = Supervisor(self.folder / "drivers", self._settings, self.history)
         add(self.supervisor.close)
-        self.checkpoint = CheckpointWatcher(self.history, checkpoint)
+        self.checkpoint = CheckpointWatcher(self.history, self.folder / "checkpoint")
         self.reader = LiveReader(self.history, servers)
         self.sampler = Sampler(self.history, servers)
         self.watchers = [self.checkpoint, self.reader, self.sampler]
@@ -116,6 +116,26 @@ class World:
             raise NotNow(f"driver {driver.number} has just ended")
         return driver
 
+    def driver_that_times_out(self):
+        """The one that runs, or the next one: of two, one has transactions that time out soon."""
+        driver = self.driver()
+        if _times_out_soon(driver.number):
+            return driver
+        driver.stop()
+        if not within(FIRST_BATCH_S, lambda: self._has_a_batch_of_another(driver)):
+            raise NotNow(f"no batch of the driver after {driver.number}")
+        return self.driver()
+
+    def _has_a_batch_of_another(self, driver):
+        now = self.supervisor.driver
+        return now is not driver and self.last_completed_at > now.started_at
+
+    def look_after_stop(self, driver, *, in_tasks):
+        """Write down which transactions a driver left open that was stopped in order."""
+        if within(STOP_S, lambda: not driver.runs):
+            rows = open_transactions(self.cluster.servers)
+            self.history.add("stopped", driver=driver.number, in_tasks=in_tasks, rows=rows)
+
     def hold_at(self, driver, step):
         """Wait until a process of the driver stands at a step; returns its pid."""
         reached = driver.failpoints / f"{step}.reached"
@@ -147,21 +167,24 @@ class World:
         finally:
             admin.close()
 
-    def _settings(self, checkpoint):
+    def _settings(self, number):
+        timeout_ms = self._own["transaction_timeout_ms"]
         return {
             "servers": self.cluster.proxied_servers,
             "input": INPUT,
             "output": OUTPUT,
             "partitions": PARTITIONS,
             "offsets_per_batch": 20 * self._own["rate"],
-            "checkpoint": str(checkpoint),
+            "checkpoint": str(self.folder / "checkpoint"),
             "master": self._own["master"],
             "python": self.clock.python,
             "conf": {"spark.local.dir": str(self.folder / "spark")},
             "options": {
                 "group.id": GROUP,
                 "transactionLog": str(self.disk.log),
-                "kafka.transaction.timeout.ms": str(self._own["transaction_timeout_ms"]),
+                "kafka.transaction.timeout.ms": str(
+                    timeout_ms if _times_out_soon(number) else LONG_TIMEOUT_MS
+                ),
                 "apiTimeoutMs": "20000",
             },
         }
@@ -174,6 +197,10 @@ class World:
                 texts = [text[:2000] for text in self.supervisor.failures]
                 raise RuntimeError(f"no batch completed, see {self.folder}/drivers: {texts}")
             time.sleep(POLL_S)
+
+
+def _times_out_soon(number):
+    return number % 2 == 1
 
 
 def last_looks(sampler, reader, over, rows, timeout=LAST_LOOK_S):

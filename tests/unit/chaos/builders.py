@@ -19,6 +19,7 @@ def clean():
         [p, 3 * batch, 3 * batch + 1, 100 + p, batch, "commit"] for batch in (0, 1) for p in (0, 1)
     ]
     group_transactions = [[4, 3 * batch, 3 * batch + 1, 102, batch, "commit"] for batch in (0, 1)]
+    moves = [[4, 3 * batch + p, p, 2 * batch + 2] for batch in (0, 1) for p in (0, 1)]
     decisions = [
         [batch, name, producer_id, batch, "PrepareCommit"]
         for batch in (0, 1)
@@ -51,6 +52,7 @@ def clean():
         seen(51.0, "final", outputs),
         {"kind": "transactions", "at": 52.0, "rows": transactions},
         {"kind": "group_transactions", "at": 52.0, "rows": group_transactions},
+        {"kind": "group_moves", "at": 52.0, "rows": moves},
         {"kind": "decisions", "at": 52.0, "rows": decisions},
         {"kind": "open", "at": 52.0, "rows": []},
         offsets(52.5, {0: (6, 6), 1: (6, 6)}),
@@ -80,6 +82,11 @@ def fault(number, name, phase, at):
 
 def driver(number, phase, at, **more):
     return {"kind": "driver", "number": number, "phase": phase, "at": at, "pid": 1, **more}
+
+
+def stopped(at, *, in_tasks):
+    rows = [["t-0", "Ongoing"]]
+    return {"kind": "stopped", "at": at, "driver": 2, "in_tasks": in_tasks, "rows": rows}
 
 
 def seen(at, reader, rows):

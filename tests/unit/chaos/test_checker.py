@@ -8,11 +8,22 @@ from tests.chaos.bench.checker import CHECKS, judge
 from tests.chaos.bench.history import History, load
 from tests.chaos.bench.run import sort_out
 from tests.chaos.bench.timing import Fault, longest_standstill, recoveries_of
-from tests.unit.chaos import planted_in_progress, planted_in_rows
-from tests.unit.chaos.builders import clean, group, put_off, rows_of, seen, sorted_by_time, without
+from tests.unit.chaos import planted_in_drivers, planted_in_progress, planted_in_rows
+from tests.unit.chaos.builders import (
+    clean,
+    fault,
+    group,
+    put_off,
+    rows_of,
+    seen,
+    sorted_by_time,
+    stopped,
+    without,
+)
 
-PLANTED = planted_in_rows.PLANTED | planted_in_progress.PLANTED
-FOUND_BY_OTHERS_TOO = planted_in_rows.FOUND_BY_OTHERS_TOO | planted_in_progress.FOUND_BY_OTHERS_TOO
+PLACES = (planted_in_rows, planted_in_progress, planted_in_drivers)
+PLANTED = {plant: what for place in PLACES for plant, what in place.PLANTED.items()}
+FOUND_BY_OTHERS_TOO = {plant for place in PLACES for plant in place.FOUND_BY_OTHERS_TOO}
 
 
 def planted(plant):
@@ -56,6 +67,32 @@ def test_history_that_lacks_something_proves_nothing(kind, reader):
     assert "incomplete history" in dict(found(without(clean(), kind, reader)))
 
 
+@pytest.mark.parametrize("excuse", ["in the commit", "a broker was away"])
+def test_what_a_stop_may_leave_open(excuse):
+    events = clean()
+    put_off(events, 22.5, 20.0)
+    events.append(stopped(44.9, in_tasks=excuse != "in the commit"))
+    if excuse == "a broker was away":
+        events += [fault(7, "broker-kill", "start", 42.0), fault(7, "broker-kill", "end", 43.0)]
+    assert found(events) == []
+
+
+def test_history_from_before_the_moves_of_the_group_were_read_is_judged_without():
+    assert judge(without(clean(), "group_moves")).anomalies == []
+
+
+def test_run_without_faults_that_was_asked_for_none_is_clean():
+    events = without(clean(), "fault")
+    events[0]["nemeses"] = {}
+    assert judge(events).anomalies == []
+
+
+def test_row_seen_late_near_a_fault_has_the_bound_of_a_recovery():
+    events = clean()
+    next(e for e in events if e.get("reader") == "live" and e["at"] > 30)["at"] = 45.0
+    assert found(events) == []
+
+
 def test_batch_lost_to_its_time_out_and_decided_again_is_clean():
     events = clean()
     rows_of(events, "transactions").append([0, 6, 7, 100, 5, "abort"])
@@ -63,6 +100,14 @@ def test_batch_lost_to_its_time_out_and_decided_again_is_clean():
         [1, "t-0", 100, 5, "PrepareCommit"],
         [1, "t-0", 100, 5, "CompleteAbort"],
     ]
+    assert judge(events).anomalies == []
+
+
+def test_partition_lost_to_its_time_out_and_empty_when_it_runs_again_is_clean():
+    events = clean()
+    rows_of(events, "transactions").append([0, 6, 7, 300, 5, "abort"])
+    statuses = ("PrepareCommit", "CompleteAbort", "Empty")
+    rows_of(events, "decisions")[3:3] = [[1, "t-2", 300, 5, status] for status in statuses]
     assert judge(events).anomalies == []
 
 
@@ -83,6 +128,26 @@ def test_old_answers_now_and_then_are_no_anomaly():
     assert found(events) == []
 
 
+@pytest.mark.parametrize("until", [40, 51])
+def test_orphan_that_is_ended_soon_is_no_anomaly(until):
+    """In the calm within 10 s of the batch's end, near a fault later."""
+    events = clean()
+    planted_in_progress.orphan(events, until)
+    if until > 40:
+        planted_in_progress.faults_every_8_s(events, 32, 48)
+    assert found(events) == []
+
+
+def test_look_counts_from_the_moment_at_which_it_asked():
+    events = clean()
+    planted_in_progress.orphan(events, 40)
+    late = {"asked": 39.9, "at": 45.0, "partitions": {"0": [5, 8]}}
+    events.append({"kind": "offsets", **late})
+    assert found(events) == []
+    events[-1]["asked"] = 40.1
+    assert [kind for kind, _ in found(events)] == ["stuck last stable offset"]
+
+
 def test_row_that_a_reader_sees_once_more_was_seen_in_time():
     events = clean()
     events.append(seen(99.0, "live", rows_of(events, "seen", "live")))
@@ -92,8 +157,14 @@ def test_row_that_a_reader_sees_once_more_was_seen_in_time():
 def test_faults_before_a_recovery_are_one_recovery_from_the_last_ones_end():
     first, second = Fault(1, "a", "", 10.0, 11.0), Fault(2, "b", "", 12.0, 15.0)
     third = Fault(3, "c", "", 30.0, 30.0)
-    found = recoveries_of([first, second, third], [(7, 0.0, 20.0), (8, 0.0, 31.0)])
+    found = recoveries_of([first, second, third], [(7, 0.0, 20.0), (8, 0.0, 31.0)], 5.0)
     assert [(r.name, r.seconds, r.batch) for r in found] == [("a + b", 5.0, 7), ("c", 1.0, 8)]
+
+
+def test_fault_behind_the_bound_of_the_one_before_is_a_recovery_of_its_own():
+    first, second = Fault(1, "a", "", 10.0, 12.0), Fault(2, "b", "", 17.1, 18.0)
+    found = recoveries_of([first, second], [(7, 0.0, 20.0)], 5.0)
+    assert [(r.name, r.seconds, r.batch) for r in found] == [("a", 8.0, 7), ("b", 2.0, 7)]
 
 
 def test_standstill_under_a_fault_does_not_count():

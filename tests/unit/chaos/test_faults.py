@@ -1,12 +1,12 @@
 """What a fault says of itself is true, and it is not given where nobody would feel it."""
 
-import random
 from types import SimpleNamespace
 
 import pytest
 
 from tests.chaos.bench import cluster, cluster_faults, wait
 from tests.chaos.bench.cluster import Cluster
+from tests.chaos.bench.deck import Draw
 from tests.chaos.bench.faults import FAULTS
 from tests.chaos.bench.workload import NotNow, World, last_looks
 
@@ -49,7 +49,7 @@ class Stubborn(Admin):
 
 
 def first_step(name, world):
-    return next(FAULTS[name](world, random.Random(1)))
+    return next(FAULTS[name](world, Draw(1, name, 0)))
 
 
 @pytest.fixture
@@ -77,6 +77,7 @@ def test_move_of_no_leader_is_no_fault(world, monkeypatch):
 def test_driver_that_has_ended_gets_no_fault(world, name):
     world.supervisor = SimpleNamespace(driver=SimpleNamespace(number=7, runs=False))
     world.driver = lambda: World.driver(world)
+    world.driver_that_times_out = lambda: World.driver_that_times_out(world)
     world.transaction_timeout_s = 1.0
     world.clock = SimpleNamespace(works=True)
     world.disk = SimpleNamespace(image=True)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.chaos.bench import nemesis
 from tests.chaos.bench.cluster_faults import clock_jump
-from tests.chaos.bench.faults import FAULTS
+from tests.chaos.bench.faults import AROUND, FAULTS, INSIDE
 from tests.chaos.bench.history import History, load
 from tests.chaos.bench.nemesis import Nemesis, schedule
 from tests.chaos.bench.workload import NotNow
@@ -29,7 +29,10 @@ class World:
 
 def choices(seed, count=30):
     chosen = itertools.islice(schedule(seed, FAULTS), count)
-    return [(name, rng.random(), wait, calm) for name, rng, wait, calm in chosen]
+    return [
+        ([(name, draw.turn, draw.random()) for name, draw in given], wait, calm)
+        for given, wait, calm in chosen
+    ]
 
 
 def test_same_seed_same_faults():
@@ -38,14 +41,32 @@ def test_same_seed_same_faults():
 
 
 def test_every_kind_comes_once_before_one_comes_again():
-    names = [choice[0] for choice in choices(3, 2 * len(FAULTS))]
+    names = [given[-1][0] for given, _, _ in choices(3, 2 * len(FAULTS))]
     assert sorted(names[: len(FAULTS)]) == sorted(FAULTS)
     assert sorted(names[len(FAULTS) :]) == sorted(FAULTS)
+
+
+def test_every_fault_counts_its_own_turns():
+    turns = {}
+    for given, _, _ in choices(3, 4 * len(FAULTS)):
+        for name, turn, _ in given:
+            turns.setdefault(name, []).append(turn)
+    assert all(found == list(range(len(found))) for found in turns.values())
+
+
+def test_now_and_then_a_process_is_hit_while_the_network_is_bad():
+    given = [given for given, _, _ in choices(3, 10 * len(FAULTS))]
+    pairs = [[name for name, *_ in faults] for faults in given if len(faults) > 1]
+    hit = sum(faults[-1][0] in INSIDE for faults in given)
+    assert 0.1 * hit < len(pairs) < 0.4 * hit
+    assert {around for around, _ in pairs} == set(AROUND)
+    assert {inside for _, inside in pairs} <= set(INSIDE)
 
 
 def run(tmp_path, monkeypatch, fault, seconds=0.2, faults=None):
     monkeypatch.setattr(nemesis, "FAULTS", {"some": fault})
     monkeypatch.setattr(nemesis, "CALM_S", (0.0, 0.01))
+    monkeypatch.setattr(nemesis, "AFTER_SKIP_S", 0.05)
     history = History(tmp_path / "history.jsonl")
     world = World()
     try:
@@ -87,9 +108,52 @@ def test_heals_also_when_it_is_interrupted(tmp_path, monkeypatch):
     assert told == ["broken", "healed"]
 
 
-def test_says_what_it_cannot_give(tmp_path, monkeypatch):
+def test_end_tells_to_whom_it_happened_where_the_start_could_not(tmp_path, monkeypatch):
+    def fault(world, rng):
+        yield "perhaps two", 0.0
+        yield "one"
+
+    _, events = run(tmp_path, monkeypatch, fault, faults=1)
+    assert [e["target"] for e in events] == ["perhaps two", "one"]
+
+
+def test_one_fault_lasts_while_another_is_given(tmp_path, monkeypatch):
+    def fault(name, seconds):
+        def give(world, rng):
+            yield name, seconds
+            world.told.append(f"{name} broken")
+            yield
+            world.told.append(f"{name} healed")
+
+        return give
+
+    faults = {"around": fault("around", 0.0), "inside": fault("inside", 0.1)}
+    monkeypatch.setattr(nemesis, "FAULTS", faults)
+    monkeypatch.setattr(nemesis, "AROUND", ("around",))
+    monkeypatch.setattr(nemesis, "INSIDE", ("inside",))
+    monkeypatch.setattr(nemesis, "OVERLAP", 1.0)
+    monkeypatch.setattr(nemesis, "schedule", inside_first)
+    history, world = History(tmp_path / "history.jsonl"), World()
+    Nemesis(world, history, 1, faults, 1.0).run_until(time.monotonic(), faults=1)
+    history.close()
+    assert world.told == ["around broken", "inside broken", "inside healed", "around healed"]
+    events = [e for e in load(history.path) if e["kind"] == "fault"]
+    assert [(e["phase"], e["id"]) for e in events] == [
+        *(("start", 1), ("start", 2)),
+        *(("end", 2), ("end", 1)),
+    ]
+    assert events[-1]["at"] - events[0]["at"] >= 0.1
+
+
+def inside_first(seed, names):
+    """From the first choice on that is not the one around alone."""
+    return itertools.dropwhile(lambda choice: len(choice[0]) == 1, schedule(seed, names))
+
+
+def test_every_fault_that_it_cannot_give_is_told_with_the_reason(tmp_path, monkeypatch):
     _, events = run(tmp_path, monkeypatch, clock_jump)
-    assert [(e["phase"], "libfaketime" in e["detail"]) for e in events] == [("skipped", True)]
+    assert {(e["phase"], "libfaketime" in e["detail"]) for e in events} == {("skipped", True)}
+    assert len(events) > 1
 
 
 def test_fault_without_a_victim_is_skipped(tmp_path, monkeypatch):
@@ -99,6 +163,7 @@ def test_fault_without_a_victim_is_skipped(tmp_path, monkeypatch):
 
     _, events = run(tmp_path, monkeypatch, fault)
     assert {e["phase"] for e in events} == {"skipped"}
+    assert {e["detail"] for e in events} == {"nobody there"}
 
 
 def test_unknown_fault_is_refused(tmp_path):

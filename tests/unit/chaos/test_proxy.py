@@ -8,11 +8,13 @@ from contextlib import suppress
 
 import pytest
 
+from tests.chaos.bench import proxy
 from tests.chaos.bench.proxy import (
     CUT_AFTER,
     CUT_BEFORE,
     DELAY,
     DROP,
+    OVERTAKE_S,
     REORDER,
     REPEAT,
     Proxies,
@@ -29,12 +31,19 @@ class ToyServer:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.got = []
+        self.pause_s = 0.0
+        self._connections = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
         with suppress(OSError):  # wakes up the thread that accepts, which would take one more
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+    def hang_up(self):
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def wait_for(self, *expected, timeout=5):
         deadline = time.monotonic() + timeout
@@ -48,6 +57,7 @@ class ToyServer:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
+            self._connections.append(connection)
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection):
@@ -55,6 +65,7 @@ class ToyServer:
             while (frame := read_frame(connection)) is not None:
                 _, _, correlation_id = struct.unpack_from(">hhi", frame)
                 self.got.append(correlation_id)
+                time.sleep(self.pause_s)
                 body = struct.pack(">i", correlation_id) + b"answer"
                 connection.sendall(struct.pack(">i", len(body)) + body)
 
@@ -177,17 +188,90 @@ def test_repeats_it_later_from_another_connection(proxies, connect, toy):
     toy.wait_for(1, 2, 1)
 
 
+def await_held(proxies, api="EndTxn"):
+    deadline = time.monotonic() + 5
+    while api not in proxies.by_node[1].held and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert api in proxies.by_node[1].held
+
+
 def test_lets_another_of_its_kind_overtake(proxies, connect, toy, hits):
     disturb(proxies, REORDER)
     first, second = connect(), connect()
+    began = time.monotonic()
     first.send(END_TXN, 1)
-    deadline = time.monotonic() + 5
-    while not hits and time.monotonic() < deadline:
-        time.sleep(0.01)
+    await_held(proxies)
     assert second.ask(METADATA, 2) == 2
     assert second.ask(END_TXN, 3) == 3
     assert first.answer() == 1
     assert toy.got == [2, 3, 1]
+    (hit,) = hits
+    assert began <= hit.pop("at") < began + OVERTAKE_S
+    assert hit == {"node": 1, "api": "EndTxn", "action": "reorder", "overtaken": True}
+
+
+def test_of_many_at_once_the_first_is_overtaken_and_none_waits_in_vain(proxies, connect, toy, hits):
+    disturb(proxies, REORDER, count=4)
+    clients = [connect() for _ in range(3)]
+    began = time.monotonic()
+    clients[0].send(END_TXN, 1)
+    await_held(proxies)
+    for number, client in enumerate(clients[1:], 2):
+        client.send(END_TXN, number)
+    assert clients[0].answer() == 1
+    assert time.monotonic() - began < OVERTAKE_S
+    assert toy.got[0] != 1
+    assert hits[0]["overtaken"]
+
+
+def test_every_turn_of_a_reorder_has_an_overtaker(proxies, connect, toy, hits):
+    disturb(proxies, REORDER, count=2)
+    first, second = connect(), connect()
+    for number in (1, 3):
+        first.send(END_TXN, number)
+        await_held(proxies)
+        assert second.ask(END_TXN, number + 1) == number + 1
+        assert first.answer() == number
+    assert toy.got == [2, 1, 4, 3]
+    assert [hit["overtaken"] for hit in hits] == [True, True]
+
+
+def test_answer_to_an_earlier_one_is_no_overtaking(proxies, connect, toy, hits, monkeypatch):
+    monkeypatch.setattr(proxy, "OVERTAKE_S", 0.5)
+    toy.pause_s = 0.2
+    first, second = connect(), connect()
+    second.send(END_TXN, 1)
+    toy.wait_for(1)
+    disturb(proxies, REORDER)
+    first.send(END_TXN, 2)
+    assert second.answer() == 1
+    assert first.answer() == 2
+    assert [hit["overtaken"] for hit in hits] == [False]
+
+
+def test_within_a_connection_the_order_stays(proxies, connect, toy, hits, monkeypatch):
+    monkeypatch.setattr(proxy, "OVERTAKE_S", 0.2)
+    disturb(proxies, REORDER, count=2)
+    client = connect()
+    for number in (1, 2, 3):
+        client.send(END_TXN, number)
+    assert [client.answer() for _ in range(3)] == [1, 2, 3]
+    assert toy.got == [1, 2, 3]
+    assert [hit["overtaken"] for hit in hits] == [False, False]
+
+
+def test_one_that_gave_up_waiting_holds_no_other(proxies, connect, toy, hits):
+    disturb(proxies, REORDER)
+    client = connect()
+    client.send(END_TXN, 1)
+    await_held(proxies)
+    # The toy hangs up, which ends the one that waits as well.
+    toy.hang_up()
+    deadline = time.monotonic() + 5
+    while proxies.by_node[1].held and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert proxies.by_node[1].held == {}
+    assert [hit["overtaken"] for hit in hits] == [False]
 
 
 def test_stands_still_and_flows_again(proxies, connect, toy):

@@ -93,7 +93,8 @@ def test_what_drivers_said_names_the_process_that_was_gone(tmp_path, text, shown
     events[-1] |= {"outcome": "failed", "text": text}
     events = sorted_by_time(events)
     write(judge(events), events, tmp_path)
-    assert f"| 1 | failed | {shown} |" in (tmp_path / "report.md").read_text()
+    explained = "driver-kill at 20.0 s" if "Fenced" in text else "nothing"
+    assert f"| 2 | {shown} | {explained} |" in (tmp_path / "report.md").read_text()
 
 
 def test_command_of_a_report_repeats_the_run():

@@ -36,7 +36,7 @@ def start(tmp_path, monkeypatch):
         query.write_text(program)
         monkeypatch.setattr(driver, "QUERY", query)
         history = History(tmp_path / "history.jsonl")
-        found = Supervisor(tmp_path / "drivers", {"python": "python"}, history)
+        found = Supervisor(tmp_path / "drivers", lambda _: {"python": "python"}, history)
         started.append((found, history))
         found.start()
         return found
