@@ -8,10 +8,10 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-slow archive demo bench-quick bench-read bench-log bench-endurance chaos mutations clean
+.PHONY: help setup check test test-slow archive demo bench-quick bench-read bench-log bench-endurance chaos mutations mutations-chaos clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with pinned versions and fetch the jars; does nothing the second time
 
@@ -49,6 +49,9 @@ chaos: $(STAMP) ## break everything that can be broken: make chaos SEED=1 MINUTE
 
 mutations: $(STAMP) ## take away one line of the protocol after the other, and see a test notice each
 	@$(BIN)/python -m tests.mutations
+
+mutations-chaos: $(STAMP) ## the same with the random bench, for those that it can see from outside
+	@$(BIN)/python -m tests.mutations.chaos
 
 clean: ## remove what builds, tests and tools left; .venv and the jars stay
 	@rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache \

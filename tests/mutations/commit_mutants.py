@@ -112,6 +112,20 @@ COMMIT_MUTANTS = (
         ":",
     ),
     mutant(
+        "a late task of an overtaken driver is left alone",
+        "sink/plan.py",
+        "    return is_long_ago or before",
+        "    return before",
+        tests="tests/simulation/test_late_task.py",
+    ),
+    mutant(
+        "a write whose end could not be logged has failed",
+        "sink/batch_commit.py",
+        "    except SparkEosError:\n        # Every row",
+        "    except ZeroDivisionError:\n        # Every row",
+        tests="tests/simulation/test_batch_write.py",
+    ),
+    mutant(
         "abort() completes a decision that may not be on the disk",
         "sink/abort.py",
         "    if decided:\n        log.sync()\n",

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.bench.faults import FAULTS
+from tests.mutations.chaos import TRIED
 from tests.mutations.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
@@ -29,3 +31,9 @@ def test_mutant_can_be_made(mutant):
     assert changed != text
     found = subprocess.run(UNDEFINED, input=changed, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("tried", TRIED, ids=lambda tried: tried.mutant)
+def test_what_the_bench_is_tried_with_is_there(tried):
+    assert tried.mutant in {mutant.name for mutant in MUTANTS}
+    assert set(tried.nemeses.split(",")) <= FAULTS.keys()
