@@ -9,7 +9,8 @@ stays true whatever is appended meanwhile:
 - a pending decision never goes, and neither does a query's last batch;
 - a query that is idle for long, with nothing pending and nothing lost in its last batch, is
   replaced by one `Dead` row per id. Those go when they are old themselves. What was aborted or lost
-  is still to be written when the query comes back, and a tombstone could not tell.
+  is still to be written when the query comes back, and a tombstone could not tell. So none is of a
+  version that was aborted and left out either: it would be taken for written.
 """
 
 from collections import defaultdict
@@ -68,8 +69,7 @@ def judge(
             continue
         if _may_die(query_rows, tail, cutoffs):
             at = max(now, tail.newest + timedelta(microseconds=1))
-            stones = [r.moved_to(TransactionState.DEAD, at) for r in newest_per_id(query_rows)]
-            dead += stones
+            dead += _tombstones(query_rows, at)
             dead_tails.append(
                 Tail(
                     query_id=query_id,
@@ -110,6 +110,16 @@ def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
             row.state is TransactionState.COMPLETE_ABORT for row in newest_per_id(last_batch)
         )
     )
+
+
+def _tombstones(rows: _Group, at: datetime) -> _Group:
+    """One per id, of the last batch in which it ended well."""
+    batches: dict[int, _Group] = defaultdict(list)
+    for row in rows:
+        batches[row.batch_id].append(row)
+    logged = (latest_batch(sorted(b, key=entry_order, reverse=True)) for b in batches.values())
+    ended = [r for batch in logged if batch is not None and batch.is_whole for r in batch.records]
+    return [row.moved_to(TransactionState.DEAD, at) for row in newest_per_id(ended)]
 
 
 def _kept(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> _Group:

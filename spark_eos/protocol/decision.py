@@ -128,7 +128,7 @@ def decision_rows(
         return (*rows, *_completion_before(batch, last, at))
     written = {row.identity.transactional_id for row in rows}
     emptied = (
-        record.moved_to(TransactionState.EMPTY, at)
+        replace(record.moved_to(TransactionState.EMPTY, at), partitions=())
         for record in last.records
         if record.state is TransactionState.COMPLETE_ABORT
         and record.identity.transactional_id not in written
@@ -154,8 +154,10 @@ def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord,
     if lost:
         raise CorruptLogError(
             f"batch {last.batch_id} of query {last.query_id} was aborted in partition"
-            f" {lost[0].sink_partition}, and Spark went past it: the checkpoint and the transaction"
-            " log do not belong together"
+            f" {lost[0].sink_partition}, and Spark went past it: another sink or another"
+            " deliveryGuarantee wrote it, or the checkpoint and the transaction log do not belong"
+            " together. See whether its rows are in the topic, write what is missing by hand, and"
+            " start with a new checkpointLocation"
         )
     return tuple(
         record.moved_to(TransactionState.COMPLETE_COMMIT, at)

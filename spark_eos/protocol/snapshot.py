@@ -9,6 +9,9 @@ are cut so that a batch is read in all of its partitions or in none:
   transaction holds back the last stable offset;
 - and with it every batch that follows.
 
+A batch is whole here, or it is not here: a tombstone is no batch, because it stands for one id, and
+what an id wrote last may be a part of an older batch. What has expired is long complete.
+
 The last stable offsets must be asked for before the log is read: what is below them was decided
 before, so it is in the log.
 """
@@ -17,12 +20,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from spark_eos.protocol.batch import latest_batch
+from spark_eos.protocol.batch import LoggedBatch, latest_batch
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import PartitionOffsets, TransactionRecord
 
-_ENDED = (TransactionState.COMPLETE_COMMIT, TransactionState.EMPTY, TransactionState.DEAD)
+# Not Empty: in older logs such a row names what an attempt wrote that was aborted.
+_WRITTEN = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +68,21 @@ class BatchOutput:
 
 
 def outputs(rows: Iterable[TransactionRecord]) -> list[BatchOutput]:
-    """The batches of one query in the log, in order."""
+    """The batches of one query in the log, in order.
+
+    Without a version that was aborted as a whole where a later one is in the log: it was left out,
+    and the log takes no row of it any more. No later batch of a stream can follow an aborted one.
+    """
     by_batch: dict[int, list[TransactionRecord]] = defaultdict(list)
-    for row in rows:
+    for row in _since_expiry(list(rows)):
         by_batch[row.batch_id].append(row)
-    return [_output(batch_id, by_batch[batch_id]) for batch_id in sorted(by_batch)]
+    newest = max(by_batch, default=None)
+    logged = [latest_batch(by_batch[batch_id]) for batch_id in sorted(by_batch)]
+    return [
+        _output(batch)
+        for batch in logged
+        if batch is not None and (batch.batch_id == newest or not batch.is_aborted)
+    ]
 
 
 def whole_batches(batches: Sequence[BatchOutput], latest: Offsets) -> Offsets:
@@ -94,15 +108,19 @@ def limited(
     return end if best is None else best
 
 
-def _output(batch_id: int, rows: list[TransactionRecord]) -> BatchOutput:
-    batch = latest_batch(rows)
-    newest = batch.records if batch is not None else ()
-    visible = [r for r in newest if r.state in _ENDED or r.state.is_pending]
+def _since_expiry(rows: list[TransactionRecord]) -> list[TransactionRecord]:
+    """The rows since the query last expired: all that it had is older than its tombstones."""
+    stones = [r.entry_timestamp for r in rows if r.state is TransactionState.DEAD]
+    expired = max(stones, default=None)
+    return [r for r in rows if expired is None or r.entry_timestamp > expired]
+
+
+def _output(batch: LoggedBatch) -> BatchOutput:
     return BatchOutput(
-        batch_id=batch_id,
-        partitions=tuple(p for r in visible for p in r.partitions),
-        pending=tuple(r for r in newest if r.state is TransactionState.PREPARE_COMMIT),
-        aborted=any(r.state is TransactionState.COMPLETE_ABORT for r in newest),
+        batch_id=batch.batch_id,
+        partitions=tuple(p for r in batch.records if r.state in _WRITTEN for p in r.partitions),
+        pending=tuple(r for r in batch.records if r.state is TransactionState.PREPARE_COMMIT),
+        aborted=not batch.is_whole,
     )
 
 

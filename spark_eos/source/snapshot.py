@@ -42,19 +42,25 @@ class Snapshot:
         """The complete micro-batches `first` to `last`; raise where one is not there."""
         self._look()
         there = {b.batch_id: b for b in self._batches if b.complete}
-        wanted = range(
-            min(there, default=0) if first is None else first,
-            (max(there, default=-1) if last is None else last) + 1,
-        )
-        for batch_id in wanted:
-            if not there or not min(there) <= batch_id <= max(there):
-                known = f"{min(there)} to {max(there)}" if there else "none"
-                raise OptionError(
-                    f"micro-batch {batch_id} of query {self._query_id} is not complete, or is no "
-                    f"longer in the transaction log. Complete there: {known}"
-                )
+        oldest, newest = min(there, default=0), max(there, default=-1)
+        if first is None and oldest > 0:
+            raise OptionError(
+                f"the transaction log of query {self._query_id} begins with micro-batch {oldest}."
+                " Those before it wrote nothing, or are no longer in the log: it cannot tell. Set"
+                f" startingBatch, to {oldest} or later"
+            )
+        begin = first or 0
+        # Without an end there is one batch at least: the one that was asked for.
+        end = max(begin, newest) if last is None else last
+        absent = begin if not oldest <= begin <= newest else newest + 1
+        if absent <= end:
+            known = f"{oldest} to {newest}" if there else "none"
+            raise OptionError(
+                f"micro-batch {absent} of query {self._query_id} is not complete, or is no "
+                f"longer in the transaction log. Complete there: {known}"
+            )
         # One that is not there between others wrote nothing: it cost no transaction and no row.
-        return [there[batch_id] for batch_id in wanted if batch_id in there]
+        return [there[batch_id] for batch_id in sorted(there) if begin <= batch_id <= end]
 
     def _look(self) -> None:
         """Read what is new in the log, and ask the data about what is decided and not ended."""

@@ -2,11 +2,13 @@
 
 from datetime import datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_eos.log.expiry import Cutoffs, judge
 from spark_eos.log.tail import Tail
+from spark_eos.protocol.snapshot import outputs
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionRecord
 from tests.unit.log.builders import (
@@ -84,6 +86,26 @@ def test_idle_query_leaves_one_dead_row_per_id() -> None:
     assert (expiry.kept, expiry.gone) == ((), 6)
     (dead_tail,) = expiry.dead_tails
     assert (dead_tail.batch_id, dead_tail.since, dead_tail.newest) == (2, NOW, NOW)
+
+
+def test_tombstones_are_read_as_no_batch() -> None:
+    """Version 0 wrote in three partitions, version 1 in one: of version 0 two rows are left."""
+    rows = [row for p in range(3) for row in pair(0, 10, partition=p)] + pair(1, 20)
+    assert [len(b.partitions) for b in outputs(rows)] == [3, 1]
+    expiry = judge(rows, tail(1, at(21)), IDLE, NOW)
+    assert [(r.batch_id, r.sink_partition) for r in expiry.dead] == [(1, 0), (0, 1), (0, 2)]
+    assert outputs([*expiry.kept, *expiry.dead]) == []
+
+
+@pytest.mark.parametrize("intent", [PREPARE_COMMIT, TransactionState.PREPARE_ABORT])
+def test_version_that_was_left_out_has_no_tombstone(intent: TransactionState) -> None:
+    """It would be taken for written. The id's is of the last version that it did write."""
+    failed = [row(1, at(20), partition=p, state=intent) for p in (1, 2)]
+    failed += [r.moved_to(COMPLETE_ABORT, at(21)) for r in failed]
+    rows = [*pair(0, 10, partition=1), *failed, *pair(2, 30)]
+    expiry = judge(rows, tail(2, at(31)), IDLE, NOW)
+    assert [(r.batch_id, r.sink_partition) for r in expiry.dead] == [(2, 0), (0, 1)]
+    assert (expiry.kept, expiry.gone) == ((), 8)
 
 
 def test_idle_query_with_a_pending_decision_does_not_die() -> None:

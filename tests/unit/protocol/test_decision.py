@@ -113,6 +113,13 @@ def test_second_decision_of_a_batch_empties_ids_that_have_no_rows_now():
     assert rows_of(again, last) == [(7, 0, S.PREPARE_COMMIT), (7, 1, S.EMPTY)]
 
 
+def test_emptied_id_names_no_records_of_the_attempt_that_was_aborted():
+    last = logged(record(0, S.COMPLETE_ABORT), record(1, S.COMPLETE_ABORT))
+    again = running(result(0, epoch=2), result(1, transaction=False), batch_id=7)
+    _, emptied = decision_rows(again, last, {ID: description(start_ms=1_000)}, at(5))
+    assert (emptied.state, emptied.partitions) == (S.EMPTY, ())
+
+
 def test_decided_row_says_who_wrote_what_and_when():
     (row,) = decision_rows(BATCH, None, {ID: description(start_ms=1_000)}, at(5))
     assert row.run_id == "run-2"

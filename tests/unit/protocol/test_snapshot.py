@@ -1,5 +1,6 @@
 """Whole micro-batches: no cut goes through one, whatever is open, held back or limited."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import PartitionOffsets
 from tests.unit.protocol.builders import at, record
 
+S = TransactionState
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 
 
@@ -97,12 +99,106 @@ def test_no_cut_goes_through_a_batch(sizes, torn, held, most):
 
 def test_batches_are_taken_from_the_newest_rows_of_the_log():
     rows = [
-        record(0, TransactionState.PREPARE_COMMIT, batch_id=7),
-        record(0, TransactionState.COMPLETE_COMMIT, batch_id=7, entry_timestamp=at(1)),
-        record(1, TransactionState.PREPARE_COMMIT, batch_id=8),
-        record(2, TransactionState.COMPLETE_ABORT, batch_id=9, entry_timestamp=at(1)),
+        record(0, S.PREPARE_COMMIT, batch_id=7),
+        record(0, S.COMPLETE_COMMIT, batch_id=7, entry_timestamp=at(1)),
+        record(1, S.PREPARE_COMMIT, batch_id=8),
+        record(2, S.COMPLETE_ABORT, batch_id=9, entry_timestamp=at(1)),
     ]
     whole, decided, torn = outputs(rows)
     assert (whole.batch_id, whole.complete) == (7, True)
     assert (decided.batch_id, decided.complete, len(decided.pending)) == (8, False, 1)
     assert (torn.batch_id, torn.complete, torn.partitions) == (9, False, ())
+
+
+def wrote(batch_id, sink_partition, state, seconds, first=0):
+    """A row of a transaction that wrote five records, each sink partition to its own."""
+    written = PartitionOffsets(
+        topic="t", partition=sink_partition, first_offset=first, last_offset=first + 4, records=5
+    )
+    return record(
+        sink_partition,
+        state,
+        batch_id=batch_id,
+        epoch=batch_id,
+        partitions=(written,),
+        entry_timestamp=at(seconds),
+    )
+
+
+def test_tombstones_are_no_batches_and_hold_nothing_back():
+    """Each keeps the last row of an id: of batch 0 that would be two partitions of three. And the
+    topic may have been made anew since: it ends before what they name.
+    """
+    stones = [wrote(0, p, S.DEAD, 100) for p in (1, 2)] + [wrote(1, 0, S.DEAD, 100, first=6)]
+    assert outputs(stones) == []
+    latest = {P0: 3, P1: 3, P2: 3}
+    assert whole_batches(outputs(stones), latest) == latest
+
+
+def test_query_that_came_back_has_the_batches_since():
+    """What is older than a tombstone expired with it, also a row that is still there."""
+    left = [wrote(0, 0, S.COMPLETE_COMMIT, 1), wrote(1, 1, S.PREPARE_COMMIT, 1)]
+    stones = [wrote(1, 0, S.DEAD, 100, first=6), wrote(0, 1, S.DEAD, 100)]
+    since = [wrote(2, 0, S.PREPARE_COMMIT, 101, first=12)]
+    (found,) = outputs([*left, *stones, *since])
+    assert (found.batch_id, len(found.pending)) == (2, 1)
+    assert whole_batches([found], {P0: 18, P1: 9}) == {P0: 12, P1: 9}
+
+
+def aborted(batch_id, sink_partition, seconds, first=0):
+    return [
+        wrote(batch_id, sink_partition, S.PREPARE_ABORT, seconds, first),
+        wrote(batch_id, sink_partition, S.COMPLETE_ABORT, seconds + 1, first),
+    ]
+
+
+@pytest.mark.parametrize("last", [S.PREPARE_COMMIT, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
+def test_aborted_version_that_was_left_out_holds_nothing_back(last):
+    rows = [
+        wrote(0, 0, S.COMPLETE_COMMIT, 0),
+        *aborted(1, 0, 2, first=6),
+        wrote(1, 1, S.EMPTY, 3),  # of an attempt before
+        wrote(2, 0, last, 5, first=12),
+    ]
+    batches = outputs(rows)
+    assert [b.batch_id for b in batches] == [0, 2]
+    end = 12 if last is S.PREPARE_COMMIT else 18
+    assert whole_batches(batches, {P0: 18, P1: 7}) == {P0: end, P1: 7}
+
+
+def test_aborted_batch_that_may_still_be_written_is_not_complete():
+    (found,) = outputs(aborted(1, 0, 2))
+    assert not found.complete
+
+
+def test_batch_that_is_committed_in_part_is_torn_whatever_comes_behind():
+    rows = [
+        wrote(1, 0, S.COMPLETE_COMMIT, 1),
+        *aborted(1, 1, 1),
+        wrote(2, 0, S.COMPLETE_COMMIT, 3, first=6),
+    ]
+    batches = outputs(rows)
+    assert [(b.batch_id, b.complete) for b in batches] == [(1, False), (2, True)]
+    assert whole_batches(batches, {P0: 12, P1: 7}) == {P0: 0, P1: 7}
+
+
+def test_intent_to_abort_is_no_output():
+    (found,) = outputs([wrote(1, 0, S.PREPARE_ABORT, 2)])
+    assert (found.complete, found.partitions) == (False, ())
+
+
+def test_rows_of_an_attempt_that_was_aborted_are_not_counted_where_its_id_is_empty_now():
+    """Older releases logged Empty with what the aborted attempt had written."""
+    rows = [
+        *aborted(3, 0, 1),
+        wrote(3, 0, S.EMPTY, 5),
+        wrote(3, 1, S.COMPLETE_COMMIT, 6),
+    ]
+    (found,) = outputs(rows)
+    assert found.complete
+    assert found.records() == {P1: 5}
+
+
+def test_batch_that_came_back_without_rows_is_complete_and_wrote_nothing():
+    (found,) = outputs([*aborted(3, 0, 1), wrote(3, 0, S.EMPTY, 5)])
+    assert (found.complete, found.partitions) == (True, ())
