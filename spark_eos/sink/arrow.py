@@ -8,8 +8,13 @@ import pyarrow.compute as pc
 
 from spark_eos.errors import OptionError
 from spark_eos.kafka.rows import Headers, Rows
+from spark_eos.protocol.topic_name import RULE, is_topic_name
 
 _COLUMNS: Final = ("key", "value", "topic", "partition", "timestamp", "headers")
+_SHOWN: Final = 60  # letters of a name that is wrong
+_MICROSECONDS: Final = 1000
+# What a read shows for a record without a time: Kafka's -1, in milliseconds.
+_NO_TIME: Final = -1 * _MICROSECONDS
 
 
 def to_rows(batch: pa.RecordBatch, topic: str | None, *, include_headers: bool) -> Iterator[Rows]:
@@ -29,6 +34,8 @@ def to_rows(batch: pa.RecordBatch, topic: str | None, *, include_headers: bool) 
             " them out, or set the option 'topic'"
         )
     for name in pc.unique(topics).to_pylist():
+        if not is_topic_name(name):
+            raise OptionError(f"column 'topic' holds '{name[:_SHOWN]}': {RULE}. Correct the column")
         chosen = pc.equal(topics, name)
         of_topic = {key: column.filter(chosen) for key, column in columns.items()}
         yield _rows(name, of_topic, len(of_topic["value"]))
@@ -59,15 +66,22 @@ def _bytes(column: pa.Array) -> list[bytes | None]:
 
 
 def _milliseconds(column: pa.Array) -> list[int | None]:
-    # Rounded down, as Spark does: a cast would refuse what milliseconds cannot hold.
-    values: list[int | None] = (
-        pc.floor_temporal(column, unit="millisecond")
-        .cast(pa.timestamp("ms", tz=column.type.tz))
-        .cast(pa.int64())
-        .to_pylist()
-    )
-    if any(value is not None and value < 0 for value in values):
-        raise OptionError("column 'timestamp' holds a time before 1970, which Kafka does not take")
+    """Rounded down, as Spark does; null for the current time."""
+    # Numbers, which have no zone: Arrow would look for the session's, and reckon in local time.
+    micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+    micros = pc.if_else(pc.equal(micros, _NO_TIME), None, micros)
+    earliest = pc.min(micros).as_py()
+    if earliest is not None and earliest < 0:
+        raise OptionError(
+            "column 'timestamp' holds a time before 1970, which Kafka does not take. Correct it, or"
+            " make it null: then the record has the current time"
+        )
+    if earliest is not None and earliest < _MICROSECONDS:
+        raise OptionError(
+            "column 'timestamp' holds 1970-01-01 00:00:00.000 UTC, which the Kafka client takes for"
+            " no time at all. Correct it, or make it null: then the record has the current time"
+        )
+    values: list[int | None] = pc.divide(micros, _MICROSECONDS).to_pylist()
     return values
 
 

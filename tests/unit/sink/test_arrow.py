@@ -56,6 +56,40 @@ def test_all_columns_of_a_row_reach_its_message():
     assert rows.message(1) == {"key": None, "value": b"b"}
 
 
+# The hour of 2024-10-27 that a clock in Berlin shows twice, the one of March that it leaves out.
+_US = 1_000_000
+_HOURS = [1_729_989_000 * _US, 1_729_992_600 * _US + 123_456, 1_711_846_800 * _US + 999_999]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "GMT+2", "UTC+01:00", "Z", "+02:00", "?"])
+def test_time_is_rounded_down_to_milliseconds_whatever_the_sessions_zone(zone):
+    column = pa.array([*_HOURS, None], pa.timestamp("us", zone))
+    (rows,) = rows_of(batch(value=["a"] * 4, timestamp=column))
+    assert rows.timestamps_ms == [*(micros // 1000 for micros in _HOURS), None]
+
+
+def test_record_that_had_no_time_is_written_with_the_current_one():
+    """Kafka has -1 for none, and a frame that was read can be written as it is."""
+    column = pa.array([-1000, 1000], pa.timestamp("us", "UTC"))
+    (rows,) = rows_of(batch(value=["a", "b"], timestamp=column))
+    assert rows.timestamps_ms == [None, 1]
+
+
+@pytest.mark.parametrize("micros", [0, 999])
+def test_first_millisecond_of_1970_is_refused(micros):
+    """librdkafka takes it for no time at all, and would write the current one."""
+    column = pa.array([1000, micros], pa.timestamp("us", "UTC"))
+    with pytest.raises(OptionError, match=r"'timestamp'.*1970-01-01 00:00:00\.000.*null"):
+        rows_of(batch(value=["a", "b"], timestamp=column))
+
+
+@pytest.mark.parametrize("micros", [-1, -999, -1001, -(10**15)])
+def test_time_before_1970_is_refused(micros):
+    column = pa.array([micros], pa.timestamp("us", "Europe/Berlin"))
+    with pytest.raises(OptionError, match=r"'timestamp'.*before 1970.*null"):
+        rows_of(batch(value=["a"], timestamp=column))
+
+
 def test_headers_can_be_left_out():
     (rows,) = rows_of(
         batch(value=["a"], headers=pa.array([[{"key": "h", "value": b"1"}]], HEADERS)),
@@ -83,6 +117,9 @@ def test_column_names_do_not_know_case():
     ("columns", "text"),
     [
         ({"value": ["a"], "topic": pa.array([None], pa.string())}, "'topic' is null in 1 rows"),
+        ({"value": ["a"], "topic": ["x" * 600]}, "'topic' holds 'x{60}': a topic's name has 1 to"),
+        ({"value": ["a"], "topic": [""]}, "'topic' holds '': a topic's name has 1 to"),
+        ({"value": ["a"], "topic": ["a b"]}, "'topic' holds 'a b': a topic's name has 1 to"),
         (
             {
                 "value": ["a"],
