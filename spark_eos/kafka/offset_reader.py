@@ -17,6 +17,7 @@ from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import describe_topics
+from spark_eos.kafka.follow import Pauses
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
@@ -27,6 +28,8 @@ NO_SUCH_TIME: Final = -1
 _LONGEST_PAUSE_S: Final = 1.0
 _ATTEMPT_S: Final = 5.0
 _SHORTEST_ATTEMPT_S: Final = 0.2
+# How long a new leader may take to learn how far its log is committed.
+_OUTDATED_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +77,35 @@ class OffsetReader:
         return {p: o for p, o in self._list(specs).items() if o != NO_SUCH_TIME}
 
     def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
-        """The latest offsets; asked again where one lies before what was read already.
+        """The latest offsets; one that lies before what was read already is asked for again.
 
         A leader that has just been elected may not know for a moment how far its log is committed.
         """
         wanted = list(partitions)
-        for turn in range(self._retries.at_least):
-            found = self.latest(wanted)
+        pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, self._retries.timeout_ms)))
+        turn, goes_on = 0, True
+        while True:
+            turn += 1
+            found = self._latest_or_held(wanted, known)
             if all(found[p] >= known[p] for p in found if p in known):
-                break
-            time.sleep(self._retries.pause_s(turn))
-        return found
+                return found
+            if not goes_on and turn >= self._retries.at_least:
+                return found
+            goes_on = pauses.wait()
+
+    def _latest_or_held(self, partitions: list[TopicPartition], known: Offsets) -> Offsets:
+        """The latest offsets, but `known` where it lies behind an open transaction.
+
+        Whoever read at read_uncommitted may have read into it. Nothing of that is gone, and until
+        it ends nothing is new.
+        """
+        found = self.latest(partitions)
+        behind = [p for p in found if found[p] < known.get(p, 0)]
+        if not behind or self._isolation is IsolationLevel.READ_UNCOMMITTED:
+            return found
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        ends = self._list(dict.fromkeys(behind, spec), IsolationLevel.READ_UNCOMMITTED)
+        return found | {p: known[p] for p, end in ends.items() if end >= known[p]}
 
     def _partitions(
         self, subscription: Subscription, deadline: Deadline
@@ -113,23 +134,30 @@ class OffsetReader:
         except KafkaException as exception:
             raise _PassingError(self._config.redact(exception.args[0].str())) from None
 
-    def _list(self, specs: Mapping[TopicPartition, OffsetSpec]) -> Offsets:
+    def _list(
+        self, specs: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel | None = None
+    ) -> Offsets:
+        """What each specification is in numbers, at the reader's isolation level or another one."""
         found: Offsets = {}
         left = dict(specs)
 
         def turn(deadline: Deadline) -> Offsets:
-            self._list_once(left, found, deadline)
+            self._list_once(left, found, isolation or self._isolation, deadline)
             return found
 
         return self._again(turn) if left else found
 
     def _list_once(
-        self, left: dict[TopicPartition, OffsetSpec], found: Offsets, deadline: Deadline
+        self,
+        left: dict[TopicPartition, OffsetSpec],
+        found: Offsets,
+        isolation: IsolationLevel,
+        deadline: Deadline,
     ) -> None:
         """Move what is answered from `left` to `found`; raise where some are not."""
         futures = self._admin.client.list_offsets(
             {ConfluentPartition(*partition): spec for partition, spec in left.items()},
-            isolation_level=self._isolation,
+            isolation_level=isolation,
             request_timeout=timeout_s(deadline),
         )
         troubles: dict[TopicPartition, str] = {}

@@ -12,6 +12,7 @@ from spark_eos.options import SourceOptions
 from spark_eos.protocol.admission import available, rate_limited
 from spark_eos.protocol.offset_limit import LATEST, Everywhere, Offsets, TopicPartition
 from spark_eos.protocol.offset_range import OffsetRange, divide
+from spark_eos.protocol.subscription import Assign, Pattern, Subscribe
 from spark_eos.source.offsets import (
     existing_partitions,
     offset_reader,
@@ -80,17 +81,35 @@ class StreamOffsets:
             self._target = dict(latest) if self._frozen else None
         else:
             latest = {p: offset for p, offset in self._target.items() if p in partitions}
-        for topic, partition in sorted(start.keys() - latest.keys()):
-            self._loss.report(
-                f"{topic}-{partition} does not exist any more, it was read up to offset "
-                f"{start[topic, partition]}"
-            )
+        self._report_missing(start, start.keys() - latest.keys(), set(partitions))
         for topic, partition in sorted(p for p in latest if latest[p] < start.get(p, 0)):
             self._loss.report(
                 f"{topic}-{partition} was read up to offset {start[topic, partition]} and now ends "
                 f"at {latest[topic, partition]}"
             )
         return latest
+
+    def _report_missing(
+        self, start: Offsets, missing: set[TopicPartition], subscribed: set[TopicPartition]
+    ) -> None:
+        """Partitions that were read and are not any more: deleted, or left out by an option."""
+        if not missing:
+            return
+        there = self._reader.partitions(Subscribe(tuple(sorted({topic for topic, _ in missing}))))
+        match self._options.subscription:
+            case Assign():
+                option, kind = "assign", "partitions"
+            case Subscribe():
+                option, kind = "subscribe", "topics"
+            case Pattern():
+                option, kind = "subscribePattern", "topics"
+        for topic, partition in sorted(missing):
+            read = f"any more, it was read up to offset {start[topic, partition]}"
+            if (topic, partition) in there.keys() - subscribed:
+                told = f"{topic}-{partition} is not among the {kind} of {option} {read}"
+                self._loss.report_left_out(told, option)
+            else:
+                self._loss.report(f"{topic}-{partition} does not exist {read}")
 
     def _check_topic_ids(self, partitions: dict[TopicPartition, str]) -> None:
         """A topic that was made anew may have as many records as the old one had."""

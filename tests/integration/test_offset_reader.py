@@ -73,6 +73,22 @@ def test_offsets_follow_the_isolation_level(kafka: EmbeddedKafka, topic: Any) ->
     assert committed.latest([]) == {}
 
 
+def test_open_transaction_takes_nothing_back_from_who_read_into_it(
+    kafka: EmbeddedKafka, topic: Any
+) -> None:
+    """As a query of Spark's own connector does, whose checkpoint then comes here."""
+    name = topic(2)
+    write(kafka, name, 1000, 2000, 3000)
+    left_open = write(kafka, name, 4000, 5000, transaction=True)
+    places, known = [(name, 0), (name, 1)], {(name, 0): 4, (name, 1): 0}
+    started = time.monotonic()
+    assert reader(kafka).latest_not_behind(places, known) == known
+    assert time.monotonic() - started < 4  # nothing to wait for: the answer is certain
+    gone = {(name, 0): 6, (name, 1): 0}
+    assert reader(kafka).latest_not_behind(places, gone) == {(name, 0): 3, (name, 1): 0}
+    left_open.abort_transaction(20)
+
+
 def test_offset_of_a_time(kafka: EmbeddedKafka, topic: Any) -> None:
     name = topic(2)
     write(kafka, name, 1000, 3000, 2000, 5000)

@@ -136,3 +136,22 @@ def test_checkpoint_goes_from_one_format_to_the_other_and_back(streams, kafka):
         assert ends[-1] == {name: {"0": 5 * (turn + 1), "1": 2 * (turn + 1)}}
     everything = [(name, 0, i) for i in range(15)] + [(name, 1, i) for i in range(6)]
     assert stream.offsets() == everything
+
+
+def test_checkpoint_inside_of_an_open_transaction_waits_there(spark, kafka, tmp_path):
+    """Spark's own connector reads into it by default. Nothing is lost, and nothing comes twice."""
+    servers = kafka.bootstrap_servers
+    name = topics.create(servers)
+    topics.fill(servers, name, topics.numbered(3))
+    everything, committed = (
+        Stream(spark, servers, tmp_path, subscribe=name, **{"kafka.isolation.level": level})
+        for level in ("read_uncommitted", "read_committed")
+    )
+    with topics.open_transaction(servers, name, topics.numbered(2, first=3)) as commit:
+        assert everything.run("kafka") == [{name: {"0": 5}}]
+        topics.fill(servers, name, topics.numbered(1, first=5))
+        committed.run("txnkafka")
+        assert committed.offsets() == [(name, 0, i) for i in range(5)]
+        commit()
+    assert committed.run("txnkafka")[-1] == {name: {"0": 7}}
+    assert committed.offsets() == [(name, 0, i) for i in range(6)]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from spark_eos.options import stream_options
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
+from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
 from spark_eos.source.stream_offsets import StreamOffsets
 
 A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
@@ -19,9 +20,9 @@ class Topics:
         self.leader_knows: Offsets = {}  # what a new leader tells when it is asked only once
         self.questions = 0
 
-    def partitions(self, _subscription: object) -> dict[TopicPartition, str]:
+    def partitions(self, subscription: Subscription) -> dict[TopicPartition, str]:
         self.questions += 1
-        return {p: self.ids.get(p[0], "first") for p in self.ends}
+        return {p: self.ids.get(p[0], "first") for p in self.ends if _is_read(subscription, p)}
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return {p: self.firsts.get(p, 0) for p in partitions if p in self.ends}
@@ -32,6 +33,16 @@ class Topics:
     def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
         once = self.latest(partitions)
         return {p: self.ends[p] if end < known.get(p, 0) else end for p, end in once.items()}
+
+
+def _is_read(subscription: Subscription, place: TopicPartition) -> bool:
+    match subscription:
+        case Assign(partitions):
+            return place in partitions
+        case Subscribe(topics):
+            return place[0] in topics
+        case Pattern():
+            return subscription.matches(place[0])
 
 
 class Clock:
@@ -47,7 +58,7 @@ class Clock:
 def stream(topics: Topics, given: Mapping[str, str] | None = None, clock: Clock | None = None):
     """The offsets of a query over `topics`, with options as a user gives them."""
     options = {"kafka.bootstrap.servers": "127.0.0.1:1"} | dict(given or {})
-    if "subscribe" not in options:
+    if not {"subscribe", "assign", "subscribePattern"} & options.keys():
         options["subscribePattern"] = ".*"
     offsets = StreamOffsets(stream_options(options), clock or Clock())
     offsets._reader = topics

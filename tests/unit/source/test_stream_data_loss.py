@@ -54,6 +54,24 @@ def test_topic_that_is_gone():
     )
 
 
+LEFT_OUT = [
+    ({"subscribe": "a"}, "b-0 is not among the topics of subscribe"),
+    ({"assign": '{"a": [0]}'}, "b-0 is not among the partitions of assign"),
+    ({"subscribePattern": "^a"}, "b-0 is not among the topics of subscribePattern"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), LEFT_OUT)
+def test_topic_that_is_there_and_is_not_subscribed_any_more(given, told, warnings):
+    topics = Topics({A0: 10, B0: 9})
+    text = loss(end, stream(topics, given), {A0: 5, B0: 7})
+    assert f"{told} any more, it was read up to offset 7" in text
+    assert "gone" not in text
+    assert "deleted" not in text
+    assert end(stream(topics, given | GO_ON), {A0: 5, B0: 7}) == {A0: 10}
+    assert told in only(warnings)
+
+
 def test_query_goes_on_without_a_topic_that_is_gone(warnings):
     offsets = stream(Topics({A0: 10}), GO_ON)
     start = {A0: 5, B0: 7}
