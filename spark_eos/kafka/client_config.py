@@ -5,7 +5,7 @@ secret is never shown: not by `repr`, not by an error's text.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,29 +72,48 @@ class ClientConfig:
         return f"ClientConfig({', '.join(shown)})"
 
 
-def check_librdkafka(config: ClientConfig) -> None:
+def check_librdkafka(config: ClientConfig, consumer: Mapping[str, Any] | None = None) -> None:
     """Raise OptionError for a name or value that librdkafka refuses, with its reason.
 
-    A producer is made and dropped: it takes 0.3 ms, connects to nothing and leaves no thread.
+    A producer and a consumer are made and dropped: they take 0.3 and 2 ms, connect to nothing and
+    leave no thread. `consumer` is what a consumer gets beside the user's settings.
     """
-    reason = _refusal(config.librdkafka())
-    if reason is None:
-        return
-    # librdkafka may name an alias (linger.ms is queue.buffering.max.ms), or nothing at all.
-    named = [name for name, _ in config.pairs if f'"{name}"' in reason or f"{name} " in reason]
-    alone = [name for name, value in config.pairs if _refusal({name: value}) == reason]
-    name = next(iter([*named, *alone]), "*")
-    raise OptionError(f"option kafka.{name}: {config.redact(reason)}")
+    for refusal, beside in ((_producer_refusal, {}), (_consumer_refusal, consumer or {})):
+        reason = refusal(config.librdkafka(**beside))
+        if reason is None:
+            continue
+        # librdkafka may name an alias (linger.ms is queue.buffering.max.ms), or nothing at all.
+        named = [name for name, _ in config.pairs if _names(reason, name)]
+        alone = [name for name, value in config.pairs if refusal({name: value}) == reason]
+        name = next(iter([*named, *alone]), "*")
+        raise OptionError(f"option kafka.{name}: {config.redact(reason)}")
 
 
-def _refusal(settings: Mapping[str, Any]) -> str | None:
-    from confluent_kafka import KafkaException, Producer
+def _names(reason: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", reason) is not None
 
-    # Without servers: librdkafka takes any text for them, and dropping the producer would wait for
+
+def _producer_refusal(settings: Mapping[str, Any]) -> str | None:
+    from confluent_kafka import Producer
+
+    return _refusal(Producer, settings)
+
+
+def _consumer_refusal(settings: Mapping[str, Any]) -> str | None:
+    from confluent_kafka import Consumer
+
+    # It needs a group, which it never joins.
+    return _refusal(lambda given: Consumer(given).close(), {"group.id": "check", **settings})
+
+
+def _refusal(make: Callable[[dict[str, Any]], object], settings: Mapping[str, Any]) -> str | None:
+    from confluent_kafka import KafkaException
+
+    # Without servers: librdkafka takes any text for them, and dropping the client would wait for
     # their names to be looked up.
     checked = {name: value for name, value in settings.items() if name != "bootstrap.servers"}
     try:
-        Producer({**checked, "log_level": 0})
+        make({**checked, "log_level": 0})
     except KafkaException as error:
         return str(error.args[0].str())
     return None
@@ -103,6 +122,11 @@ def _refusal(settings: Mapping[str, Any]) -> str | None:
 def _check_servers(servers: str) -> None:
     if not servers.strip():
         raise OptionError("option kafka.bootstrap.servers is missing: give host:port, ...")
+    if "@" in servers:
+        raise OptionError(
+            "option kafka.bootstrap.servers holds '@': host:port is accepted. A login is given with"
+            " kafka.sasl.username and kafka.sasl.password"
+        )
     for server in servers.split(","):
         match = _SERVER.fullmatch(server.strip())
         if match is None or not 0 < int(match["port"] or 1) <= _LAST_PORT:

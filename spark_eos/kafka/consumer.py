@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, Message
 
-from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.client_config import ClientConfig, check_librdkafka
 from spark_eos.kafka.range_reader import RangeReader, ReadPolicy
 from spark_eos.protocol.offset_range import OffsetRange
 
@@ -21,10 +21,10 @@ _TUNING: Final = {
     "queued.min.messages": 20_000,  # enough to keep going; more is fetched in vain behind the range
     "fetch.wait.max.ms": 20,  # the end of a partition is told after this long
     "fetch.queue.backoff.ms": 5,  # else a full queue delays the next fetch by a second
-    "reconnect.backoff.ms": 10,
-    "reconnect.backoff.max.ms": 1000,
     "log_level": 0,
 }
+# Both, or none where the user has one of them: they are compared.
+_RECONNECT: Final = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 1000}
 # A worker has one for each cluster and isolation level that its query reads.
 _MOST_WARM: Final = 4
 
@@ -38,6 +38,11 @@ class ConsumerSettings:
     client: ClientConfig
     isolation_level: str
     group_id: str
+
+
+def check_consumer(settings: ConsumerSettings) -> None:
+    """Raise OptionError for a setting that a consumer of a task would fail with."""
+    check_librdkafka(settings.client, _librdkafka(settings))
 
 
 def read(
@@ -68,8 +73,11 @@ def _keep(settings: ConsumerSettings, consumer: Any) -> None:
 
 
 def _librdkafka(settings: ConsumerSettings) -> dict[str, Any]:
-    tuned = {name: value for name, value in _TUNING.items() if settings.client.get(name) is None}
-    return settings.client.librdkafka(
+    client = settings.client
+    tuned: dict[str, Any] = {n: value for n, value in _TUNING.items() if client.get(n) is None}
+    if all(client.get(name) is None for name in _RECONNECT):
+        tuned |= _RECONNECT
+    return client.librdkafka(
         **tuned,
         **{
             "group.id": settings.group_id,

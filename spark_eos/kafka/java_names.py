@@ -34,6 +34,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "metric.reporters": "use kafka.statistics.interval.ms",
     "max.poll.records": "records are fetched by bytes, see kafka.fetch.message.max.bytes;"
     " for smaller micro-batches use maxOffsetsPerTrigger",
+    "max.request.size": "use kafka.message.max.bytes",
     "buffer.memory": "use kafka.queue.buffering.max.kbytes",
     "max.block.ms": "use apiTimeoutMs",
     "default.api.timeout.ms": "use apiTimeoutMs",

@@ -177,16 +177,18 @@ def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptio
 
 
 def _isolation_level(given: Mapping[str, str]) -> str:
-    level = _either(given, "isolation.level", "kafka.isolation.level") or ISOLATION_LEVELS[0]
-    if level.lower() not in ISOLATION_LEVELS:
+    names = ("isolation.level", "kafka.isolation.level")
+    words = {name: given[name].lower() for name in names if name in given}
+    level = _either(words, *names) or ISOLATION_LEVELS[0]
+    if level not in ISOLATION_LEVELS:
         raise OptionError(f"isolation.level '{level}': accepted are {', '.join(ISOLATION_LEVELS)}")
-    return level.lower()
+    return level
 
 
 def _either(given: Mapping[str, str], own: str, kafkas: str) -> str | None:
     """An option that has two names; both may be given if they say the same."""
     values = {value.strip() for value in (text(given, own), text(given, kafkas)) if value}
-    if len({value.lower() for value in values}) > 1:
+    if len(values) > 1:
         raise OptionError(f"{own} and {kafkas} do not say the same: give one")
     return next(iter(values), None)
 

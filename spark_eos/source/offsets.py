@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from spark_eos.errors import OptionError
-from spark_eos.kafka.client_config import check_librdkafka
+from spark_eos.kafka.consumer import check_consumer
 from spark_eos.kafka.data_loss import DataLoss
 from spark_eos.kafka.group import committed_offsets
 from spark_eos.kafka.offset_reader import OffsetReader, Retries
@@ -24,6 +24,7 @@ from spark_eos.protocol.offset_limit import (
     TopicPartition,
 )
 from spark_eos.protocol.subscription import Assign, Pattern
+from spark_eos.source.read import consumer_settings
 
 if TYPE_CHECKING:
     from spark_eos.source.snapshot import Snapshot
@@ -33,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 def offset_reader(options: SourceOptions) -> OffsetReader:
     """The client that asks for offsets at this isolation level."""
-    check_librdkafka(options.client)
+    check_consumer(consumer_settings(options))
     return OffsetReader(options.client, options.isolation_level, _retries(options))
 
 

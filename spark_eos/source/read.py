@@ -27,11 +27,7 @@ def read_range(
     options: SourceOptions, wanted: OffsetRange, schema: pa.Schema, expected: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the range, in order; raise at its end where not as many came as `expected`."""
-    settings = ConsumerSettings(
-        client=options.client,
-        isolation_level=options.isolation_level,
-        group_id=options.group_id or options.group_id_prefix,
-    )
+    settings = consumer_settings(options)
     policy = ReadPolicy(
         poll_timeout_ms=options.poll_timeout_ms, data_loss=DataLoss(options.fail_on_data_loss)
     )
@@ -48,6 +44,15 @@ def read_range(
             yield record_batch(wanted, gathered, schema)
     if expected is not None and count != expected:
         raise _miscounted(wanted, count, expected)
+
+
+def consumer_settings(options: SourceOptions) -> ConsumerSettings:
+    """What the consumers of this read's tasks have in common."""
+    return ConsumerSettings(
+        client=options.client,
+        isolation_level=options.isolation_level,
+        group_id=options.group_id or options.group_id_prefix,
+    )
 
 
 def _miscounted(wanted: OffsetRange, count: int, expected: int) -> SparkEosError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from spark_eos.kafka.client_config import (
     check_librdkafka,
     is_secret,
 )
+from spark_eos.kafka.consumer import ConsumerSettings, check_consumer
 
 SERVERS = {"bootstrap.servers": "a:9092,b:9092"}
 SECRETS = [
@@ -96,6 +98,47 @@ def test_missing_servers_are_named() -> None:
 def test_what_librdkafka_refuses_is_named(name: str, value: str, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
         check_librdkafka(ClientConfig.from_options({**SERVERS, name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max.poll.interval.ms", "30000"),
+        ("session.timeout.ms", "600000"),
+        ("fetch.min.bytes", "200000000"),
+        ("fetch.max.bytes", "100"),
+    ],
+)
+def test_what_only_a_consumer_refuses_is_named(name: str, value: str) -> None:
+    """A producer takes it, and a task would fail with it."""
+    with pytest.raises(OptionError, match=rf"option kafka\.{re.escape(name)}: .*{name}"):
+        check_librdkafka(ClientConfig.from_options({**SERVERS, name: value}))
+
+
+@pytest.mark.parametrize("name", ["reconnect.backoff.ms", "reconnect.backoff.max.ms"])
+@pytest.mark.parametrize("value", ["1", "9000"])
+def test_settings_of_the_source_do_not_contradict_those_of_the_user(name: str, value: str) -> None:
+    config = ClientConfig.from_options({**SERVERS, name: value})
+    settings = ConsumerSettings(client=config, isolation_level="read_committed", group_id="g")
+    if (name, value) == ("reconnect.backoff.max.ms", "1"):  # below librdkafka's own other half
+        with pytest.raises(OptionError, match=r"kafka\.reconnect\.backoff\.max\.ms"):
+            check_consumer(settings)
+    else:
+        check_consumer(settings)
+
+
+def test_what_contradicts_the_settings_of_the_source_is_named() -> None:
+    config = ClientConfig.from_options({**SERVERS, "max.poll.interval.ms": "30000"})
+    settings = ConsumerSettings(client=config, isolation_level="read_committed", group_id="g")
+    with pytest.raises(OptionError, match=r"option kafka\.max\.poll\.interval\.ms: "):
+        check_consumer(settings)
+
+
+def test_login_in_the_address_of_a_server_is_not_shown() -> None:
+    with pytest.raises(OptionError, match=r"kafka\.bootstrap\.servers.*host:port") as caught:
+        ClientConfig.from_options({"bootstrap.servers": "user:sekret@h:9092"})
+    assert "sekret" not in str(caught.value)
+    assert "sasl.username" in str(caught.value)
 
 
 def test_reason_of_librdkafka_is_without_secrets() -> None:

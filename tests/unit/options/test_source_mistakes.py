@@ -89,6 +89,8 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"kafka.isolation.level": ""}, "option kafka.isolation.level is empty"),
         ({"startingOffsets": "group"}, "startingOffsets 'group' needs option group.id"),
         ({"group.id": "a", "kafka.group.id": "b"}, "group.id and kafka.group.id do not say"),
+        ({"group.id": "Ann", "kafka.group.id": "ann"}, "group.id and kafka.group.id do not say"),
+        ({"kafka.max.request.size": "1"}, "option kafka.max.request.size is a setting of the Java"),
         (
             {"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"},
             "isolation.level and kafka.isolation.level do not say the same",
