@@ -51,7 +51,7 @@ class FencedError(SparkEosError):
 
 
 class OperatorError(SparkEosError):
-    """Going on could lose or double rows. A person has to decide, with the command line."""
+    """Going on could lose or double rows. A person has to decide; the text says between what."""
 
 
 class NonDeterministicReplayError(OperatorError):

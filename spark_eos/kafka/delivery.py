@@ -1,4 +1,8 @@
-"""Task worker. What the broker took: every delivery report of one transaction, added up."""
+"""Task worker. What the broker took: every delivery report of one task attempt, added up.
+
+An attempt has one transaction, or none where the guarantee is at_least_once. Then what the broker
+took is visible at once and stays, and the texts of the errors say so.
+"""
 
 from collections.abc import Callable
 
@@ -15,13 +19,23 @@ _ROW_REFUSED = {
     " also the topic's message.timestamp.before.max.ms and message.timestamp.after.max.ms",
     KafkaError.POLICY_VIOLATION: "A policy of the brokers refuses it",
 }
+_NOT_ALLOWED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
+# What holds after a failure where there is no transaction.
+WRITTEN_AGAIN = (
+    "What the broker took before stays visible (deliveryGuarantee at_least_once), and the next try"
+    " writes it again"
+)
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 class DeliveryReports:
-    """Counts, offsets and the first failure, for every record of one transaction."""
+    """Counts, offsets and the first failure, for every record of one attempt."""
 
-    def __init__(self, transactional_id: str) -> None:
+    def __init__(self, transactional_id: str | None) -> None:
         self.failure: SparkEosError | None = None
         self._transactional_id = transactional_id
         self._written: dict[str, dict[int, list[int]]] = {}
@@ -98,9 +112,15 @@ class DeliveryReports:
 
 
 def refusal(
-    error: KafkaError, transactional_id: str, topic: str | None = None, size: int | None = None
+    error: KafkaError,
+    transactional_id: str | None,
+    topic: str | None = None,
+    size: int | None = None,
 ) -> SparkEosError:
-    """The error for what librdkafka or the broker refused, with the next step."""
+    """The error for what librdkafka or the broker refused, with the next step.
+
+    `transactional_id` is None for a write without a transaction.
+    """
     code = error.code()
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
         return OptionError(
@@ -123,14 +143,17 @@ def refusal(
         return OptionError(f"topic '{topic}' does not exist. Create it, or correct 'topic'")
     if code == KafkaError._UNKNOWN_PARTITION:
         return OptionError(f"topic '{topic}' has no partition of the number in column 'partition'")
-    if code in (
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    ):
-        return OptionError(
-            f"Kafka does not allow this user to write to topic '{topic}' with transactional id"
-            f" {transactional_id} ({error.name()}). Grant WRITE and DESCRIBE on both"
+    if code in _NOT_ALLOWED:
+        return _not_allowed(error, transactional_id, topic)
+    return _not_taken(error, transactional_id, topic)
+
+
+def _not_taken(error: KafkaError, transactional_id: str | None, topic: str | None) -> DeliveryError:
+    code = error.code()
+    if transactional_id is None:
+        what = "the write" if topic is None else f"a record for topic '{topic}'"
+        return DeliveryError(
+            f"{what} was not taken: {error.str()} ({error.name()}). {WRITTEN_AGAIN}"
         )
     if code in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
         return DeliveryError(
@@ -143,4 +166,18 @@ def refusal(
         f" {error.str()} ({error.name()})"
         if topic
         else f"the transaction of {transactional_id} failed: {error.str()} ({error.name()})"
+    )
+
+
+def _not_allowed(error: KafkaError, transactional_id: str | None, topic: str | None) -> OptionError:
+    place = "" if topic is None else f" to topic '{topic}'"
+    allowed = f"Kafka does not allow this user to write{place}"
+    if transactional_id is None:
+        return OptionError(
+            f"{allowed} ({error.name()}). Grant WRITE and DESCRIBE on the topic; brokers"
+            " before 2.8 want IDEMPOTENT_WRITE on the cluster too"
+        )
+    return OptionError(
+        f"{allowed} with transactional id {transactional_id} ({error.name()}). Grant WRITE and"
+        " DESCRIBE on both, the topic and the id"
     )

@@ -15,7 +15,7 @@ from spark_eos.errors import (
     SparkEosError,
 )
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.delivery import DeliveryReports, refusal
+from spark_eos.kafka.delivery import WRITTEN_AGAIN, DeliveryReports, refusal
 from spark_eos.kafka.rows import Rows
 from spark_eos.protocol.deadline import Deadline
 
@@ -33,15 +33,21 @@ class IdempotentProducer:
     """Sends the rows of one task attempt."""
 
     def __init__(
-        self, config: ClientConfig, name: str, *, send_timeout_ms: int, **settings: Any
+        self,
+        config: ClientConfig,
+        transactional_id: str | None,
+        *,
+        send_timeout_ms: int,
+        **settings: Any,
     ) -> None:
         self._config = config
-        self._name = name
+        self._transactional_id = transactional_id
+        self._name = transactional_id or "this task"
         self._send_timeout_ms = send_timeout_ms
         self._connected = False
         self._sent = 0
         self._taken = 0  # as many as were delivered when the time-out began to count
-        self._reports = DeliveryReports(name)
+        self._reports = DeliveryReports(transactional_id)
         fixed = {"enable.idempotence": True, "acks": "all", **settings}
         try:
             self._producer = Producer(_DEFAULTS | config.librdkafka(**fixed))
@@ -136,7 +142,7 @@ class IdempotentProducer:
         # queue this one now would put it behind a later row of its key.
         if error.code() != KafkaError._QUEUE_FULL or refused != queued:
             size = len(rows.values[refused] or b"") + len(rows.keys[refused] or b"")
-            raise refusal(error, self._name, rows.topic, size)
+            raise refusal(error, self._transactional_id, rows.topic, size)
 
     def _await_room(self, rows: int) -> None:
         deadline: Deadline | None = None
@@ -167,6 +173,8 @@ class IdempotentProducer:
             raise DeliveryError(
                 f"the producer of {self._name} failed for good: another attempt or driver uses its"
                 " id, or its transaction timed out. Nothing of it is visible"
+                if self._transactional_id
+                else f"the producer of {self._name} failed for good. {WRITTEN_AGAIN}"
             ) from None
 
     def _not_taken(self) -> BrokerUnreachableError:
@@ -174,10 +182,11 @@ class IdempotentProducer:
             f"{self._config.bootstrap_servers} took {self._reports.delivered} of {self._sent}"
             f" records of {self._name}, and then none for {self._send_timeout_ms} ms. Check that"
             " the brokers are up, that enough replicas are in sync, and the quotas of this user"
+            + ("" if self._transactional_id else f". {WRITTEN_AGAIN}")
         )
 
     def _refusal(
         self, exception: KafkaException, topic: str | None = None, size: int | None = None
     ) -> SparkEosError:
         error: KafkaError = exception.args[0]
-        return refusal(error, self._name, topic, size)
+        return refusal(error, self._transactional_id, topic, size)

@@ -26,9 +26,8 @@ def write_rows(options: WriteOptions, batches: "Iterator[pa.RecordBatch]") -> Wr
     from spark_eos.sink.write import PartitionWrite
 
     timeout_ms = options.api_timeout_ms
-    name = options.transactional_id_prefix
     written = PartitionWrite(
-        options, lambda: IdempotentProducer(options.client, name, send_timeout_ms=timeout_ms)
+        options, lambda: IdempotentProducer(options.client, None, send_timeout_ms=timeout_ms)
     )
     with written.aborting_on_failure():
         written.write(batches)

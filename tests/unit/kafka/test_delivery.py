@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import pytest
+from confluent_kafka import KafkaError
 
 from spark_eos.errors import DeliveryError
-from spark_eos.kafka.delivery import DeliveryReports
+from spark_eos.kafka.delivery import DeliveryReports, refusal
 from spark_eos.protocol.transaction import PartitionOffsets
 
 # What librdkafka reports for a record that the broker had already, from a request before.
@@ -46,3 +47,32 @@ def test_record_at_an_unknown_offset_fails_the_attempt(offsets: tuple[int, ...])
     found = reports(*((0, offset) for offset in offsets))
     with pytest.raises(DeliveryError, match=r"some-id.*does not say at which offsets"):
         found.partitions()
+
+
+CODES = [
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+]
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("topic", [None, "t"])
+def test_text_of_a_transaction_names_its_id(code: int, topic: str | None) -> None:
+    assert "some-id" in str(refusal(KafkaError(code), "some-id", topic))
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("topic", [None, "t"])
+def test_text_of_a_write_without_a_transaction_speaks_of_none(code: int, topic: str | None) -> None:
+    error = refusal(KafkaError(code), None, topic)
+    text = str(error)
+    assert "transaction" not in text.replace("TRANSACTIONAL_ID", "")
+    assert "None" not in text
+    if isinstance(error, DeliveryError):
+        assert "stays visible" in text
+        assert "writes it again" in text
+    else:
+        assert "Grant WRITE" in text
