@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -20,6 +20,8 @@ from spark_eos.errors import OptionError
 Model = TypeVar("Model", bound=BaseModel)
 
 _TEXTS = {"extra_forbidden": "is not known here", "missing": "is missing"}
+_YAML: Final = "tag:yaml.org,2002:"
+_WRITTEN: Final = ("str", "bool", "int", "float", "timestamp")  # kinds that are texts here
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -149,11 +151,11 @@ def _substitute(
 
 
 def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[Mistake]) -> Any:
-    """Plain values. The YAML library would let the second of two equal keys win."""
+    """Texts, lists and mappings. The YAML library would let the second of two equal keys win."""
     if isinstance(node, yaml.SequenceNode):
         return [_construct(loader, item, mistakes) for item in node.value]
-    if not isinstance(node, yaml.MappingNode):
-        return loader.construct_object(node)
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(loader, node)
     found: dict[Key, Any] = {}
     for key_node, value_node in node.value:
         key = Key(key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
@@ -164,14 +166,25 @@ def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[Mistake]
     return found
 
 
+def _scalar(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
+    """What was written, as a text; the model makes numbers of what has to be one.
+
+    YAML's own reading would change texts without a word: a user 00123 is 83, a password on is True.
+    """
+    kind = node.tag.removeprefix(_YAML)
+    if kind == "bool" and node.value.lower() in ("true", "false"):
+        return node.value.lower()  # as Spark writes option values
+    return node.value if kind in _WRITTEN else loader.construct_object(node)
+
+
 def _share_kafka(data: dict[Key, Any]) -> None:
     """Give the client settings of the section `kafka` to every source and sink without its own."""
     shared = data.get(Key("kafka"))
     if isinstance(shared, dict):
         prefixed = {_renamed(key, f"kafka.{key}"): value for key, value in shared.items()}
         for options in _options(data):
-            for key, value in prefixed.items():
-                options.setdefault(key, value)
+            own = {key.lower() for key in options}  # as Spark's option maps, which know no case
+            options |= {key: value for key, value in prefixed.items() if key.lower() not in own}
 
 
 def _options(data: Any) -> Iterator[dict[Key, Any]]:

@@ -45,25 +45,17 @@ def checked(check: Check) -> Any:
         first = min((lines[n] for n in lines if not n.startswith("kafka.")), default=1)
         options = {}
         for name, given in value.items():
-            text = _text(given)
-            if text is None:
+            if isinstance(given, str):
+                options[str(name)] = given
+            else:
                 mistakes.append(
                     Mistake(lines[name], name, "has no value: one text or number is expected")
                 )
-            else:
-                options[str(name)] = text
         for named, wrong in option_mistakes(options, check):
             mistakes.append(Mistake(lines[named] if named else first, "", wrong))
         return options
 
     return Annotated[dict[str, str], BeforeValidator(validate)]
-
-
-def _text(value: Any) -> str | None:
-    """As Spark writes option values."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) else None
 
 
 def _with(check: Check, **job_sets: str) -> Check:
@@ -79,11 +71,7 @@ def _with(check: Check, **job_sets: str) -> Check:
     return validate
 
 
-def _texts(value: Any) -> Any:
-    return {k: _text(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-Texts = Annotated[dict[str, str], BeforeValidator(_texts)]  # options that somebody else checks
+Texts = dict[str, str]  # options that somebody else checks
 
 StreamOptions = checked(stream_options)
 SinkOptions = checked(sink_options)

@@ -33,6 +33,8 @@ def read(spark: SparkSession, configuration: Configuration[Job], *place: str) ->
         with configuration.blame(*place, "parse", "valid_when"):
             frame = frame.withColumn(_ERROR, _error(source.parse.valid_when))
         frame = frame.withColumn(PARSED, F.col(PARSED).dropFields(_MALFORMED))
+    with configuration.blame(*place, "watermark"):
+        good(frame, source)  # so that a wrong one is told here, with its line
     return frame
 
 

@@ -32,13 +32,13 @@ def write(
         # The option would send every row to one topic, so the topic becomes a column.
         topic = options.pop("topic", None)
         rows = _with_dead_letters(rows, topic, letters, job.dead_letter.topic)
-    return (
+    writer = (
         rows.writeStream.format("txnkafka")
         .queryName(job.name)
         .outputMode(output_mode)
         .options(**options)
-        .trigger(**job.trigger.arguments())
     )
+    return _with_trigger(writer, configuration)
 
 
 def for_each_batch(
@@ -48,12 +48,12 @@ def for_each_batch(
 ) -> DataStreamWriter:
     """A query, ready to be started, that hands each micro-batch to `write_batch`."""
     job = configuration.job
-    return (
+    writer = (
         frame.writeStream.queryName(job.name)
         .foreachBatch(lambda batch, batch_id: write_batch(batch, batch_id, configuration))
         .option("checkpointLocation", job.checkpoint)
-        .trigger(**job.trigger.arguments())
     )
+    return _with_trigger(writer, configuration)
 
 
 def write_once(
@@ -68,6 +68,12 @@ def write_once(
         .option("txnVersion", version)
         .save()
     )
+
+
+def _with_trigger(writer: DataStreamWriter, configuration: Configuration[Any]) -> DataStreamWriter:
+    arguments = configuration.job.trigger.arguments()
+    with configuration.blame("trigger", *arguments):
+        return writer.trigger(**arguments)
 
 
 def _sink_options(configuration: Configuration[Any]) -> dict[str, str]:

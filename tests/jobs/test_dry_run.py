@@ -59,9 +59,27 @@ def test_good_file_is_told_and_nothing_is_touched(job, kafka, tmp_path, name):
     assert topics(kafka) == before
 
 
+LATE = "    watermark: {{column: {}, delay: {}}}\n    parse:\n"
+TRIGGER = "${TRIGGER:-0 seconds}"
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"),
     [
+        (
+            "consume_transform_produce",
+            "    parse:\n",
+            LATE.format("nothing", "1 minute"),
+            ":23: sources.orders.watermark: ",
+        ),
+        (
+            "consume_transform_produce",
+            "    parse:\n",
+            LATE.format("timestamp", "soon"),
+            ":23: sources.orders.watermark: ",
+        ),
+        ("consume_transform_produce", TRIGGER, "now and then", ":49: trigger.processingTime: "),
+        ("kafka_to_delta", TRIGGER, "now and then", "trigger.processingTime: "),
         ("consume_transform_produce", "data.country", "data.nothing", ":29: transform: "),
         ("consume_transform_produce", "AS value", "AS valu", "column 'value' is missing"),
         ("consume_transform_produce", "price DECIMAL(10, 2)", "price DECIMALL", "parse.schema: "),

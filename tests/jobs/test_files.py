@@ -5,6 +5,7 @@ import re
 import pytest
 
 from spark_eos.job.configuration import load
+from spark_eos.options import stream_options
 from tests.jobs.modules import NAMES, ROOT, program
 
 ENVIRONMENT = {
@@ -36,6 +37,14 @@ def test_every_key_of_a_model_is_in_its_file(name):
     common = {"restart", "stop_timeout_s", "dead_letter", "trigger"}
     for field in set(model.model_fields) - common:
         assert re.search(rf"^(# )?{field}:", text, re.MULTILINE), field
+
+
+def test_table_of_invoices_takes_no_copies_of_them():
+    _, model = program("kafka_to_delta")
+    loaded = load(ROOT / "conf" / "embedded" / "kafka_to_delta.yaml", model, ENVIRONMENT)
+    pattern = stream_options(loaded.job.source.options).subscription
+    read = {t: pattern.matches(t) for t in ("invoices", "invoices.ch", "invoices.replayed")}
+    assert read == {"invoices": True, "invoices.ch": True, "invoices.replayed": False}
 
 
 def test_docs_name_files_that_are_there():

@@ -5,6 +5,9 @@ from collections import Counter, defaultdict
 
 import pytest
 
+# The topics that conf/embedded/kafka_to_delta.yaml reads.
+PATTERN = r"^invoices(\.ch)?$"
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
@@ -27,7 +30,7 @@ def invoices(jobs, topic):
 
 
 def test_kafka_to_delta(jobs, spark, invoices):
-    file = jobs.until_drained(jobs.file("kafka_to_delta", **{"invoices.*": invoices}))
+    file = jobs.until_drained(jobs.file("kafka_to_delta", **{PATTERN: invoices}))
     jobs.run("kafka_to_delta", file)
     forget_last_commit(jobs.folder / "checkpoints" / "invoice-table")
     jobs.produce(invoices, [("0", json.dumps({"order": 200, "total": 2}))])
@@ -41,7 +44,7 @@ def test_kafka_to_delta(jobs, spark, invoices):
 def test_kafka_to_delta_keeps_the_newest_of_a_key(jobs, spark, topic):
     source = topic(1)
     jobs.produce(source, [("k", json.dumps({"order": n % 5, "total": n})) for n in range(100)])
-    file = jobs.until_drained(jobs.file("kafka_to_delta", **{"invoices.*": source}))
+    file = jobs.until_drained(jobs.file("kafka_to_delta", **{PATTERN: source}))
     text = file.read_text().replace("# merge:", "merge:").replace("#   key", "  key")
     file.write_text(text.replace("#   order_by: [timestamp, offset]", "  order_by: [offset]"))
     jobs.run("kafka_to_delta", file)

@@ -69,6 +69,42 @@ def test_value_of_a_variable_is_not_looked_into(tmp_path: Path) -> None:
     assert job.transform == job.sink.options["checkpointLocation"] == "${PASSWORD}"
 
 
+WRITTEN = ["00123", "0123456", "1_000", "12:34:56", "on", "no", "1e3", "0x1F", ".5", "2024-01-01"]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_value_is_the_text_that_was_written(tmp_path: Path, written: str) -> None:
+    """YAML would read numbers, times and words for true and false into them."""
+    text = GOOD.replace("${PASSWORD}", written).replace("SELECT * FROM orders", written)
+    job = read(tmp_path, text.replace("kafka.sasl.password: own", f"group.id: {written}"))
+    assert job.sources["orders"].options["kafka.sasl.password"] == written
+    assert job.sink.options["kafka.sasl.password"] == job.sink.options["group.id"] == written
+    assert job.transform == written
+
+
+@pytest.mark.parametrize("written", ["true", "True", "TRUE"])
+def test_true_is_true_in_any_case(tmp_path: Path, written: str) -> None:
+    text = GOOD.replace("includeHeaders: true", f"includeHeaders: {written}")
+    text += f"trigger: {{availableNow: {written}}}\nstop_timeout_s: 5\nrestart: {{limit: 3}}\n"
+    job = read(tmp_path, text)
+    assert job.sources["orders"].options["includeHeaders"] == "true"
+    assert job.trigger.arguments() == {"availableNow": True}
+    assert (job.stop_timeout_s, job.restart.limit) == (5.0, 3)
+
+
+def test_date_for_a_time_is_told_as_it_was_written(tmp_path: Path) -> None:
+    text = GOOD.replace("maxOffsetsPerTrigger: 100", "startingTimestamp: 2024-01-01")
+    (told,) = mistakes(tmp_path, text)
+    assert told.startswith("7: startingTimestamp '2024-01-01': "), told
+    assert "milliseconds since 1970" in told
+
+
+def test_own_setting_of_a_source_counts_before_the_shared_one_in_any_case(tmp_path: Path) -> None:
+    job = read(tmp_path, GOOD.replace("kafka.sasl.password: own", "Kafka.SASL.Password: own"))
+    passwords = {v for k, v in job.sink.options.items() if k.lower() == "kafka.sasl.password"}
+    assert passwords == {"own"}
+
+
 def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     text = """\
 name: ""
