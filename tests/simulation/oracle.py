@@ -4,15 +4,18 @@ Which records are visible is told by markers alone: the first one of a producer 
 It does not ask the broker's own view, which the product sees.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from tests.simulation.broker import COMMIT
 
 
-def visible_values(broker):
-    """What a read_committed reader gets in the end, and how many records have no marker yet."""
-    values, still_open = Counter(), 0
-    for entries in broker.log.values():
+def visible_rows(broker):
+    """By place, what a read_committed reader gets in the end, in its order; and how many records
+    have no marker yet.
+    """
+    values, still_open = {}, 0
+    for place, entries in broker.log.items():
+        values[place] = []
         for offset, entry in enumerate(entries):
             if entry.marker is not None:
                 continue
@@ -27,8 +30,14 @@ def visible_values(broker):
             if end is None:
                 still_open += 1
             elif end == COMMIT:
-                values[entry.value.decode()] += 1
+                values[place].append(entry.value.decode())
     return values, still_open
+
+
+def visible_values(broker):
+    """The same, as the number of times that each value is there."""
+    rows, still_open = visible_rows(broker)
+    return Counter(value for values in rows.values() for value in values), still_open
 
 
 def check_no_wrong_row(broker, workload, batches):
@@ -40,6 +49,28 @@ def check_no_wrong_row(broker, workload, batches):
     assert not foreign, f"visible, and of no batch: {foreign}"
     lost = set(workload.values(batches)) - set(seen)
     assert not lost, f"batch {batches - 1} is finished, and not visible are: {lost}"
+    check_order(broker, workload)
+
+
+def check_order(broker, workload):
+    """At any time, in each partition: batch behind batch, and the rows of a task as it had them.
+
+    So the values of a key come as they were sent, also where another task has it in the next batch.
+    """
+    origin = {
+        value: (batch_id, sink_partition, row)
+        for batch_id, batch in enumerate(workload.batches)
+        for sink_partition, rows in enumerate(batch)
+        for row, value in enumerate(rows)
+    }
+    for place, values in visible_rows(broker)[0].items():
+        batches, tasks = [], defaultdict(list)
+        for batch_id, sink_partition, row in map(origin.__getitem__, values):
+            batches.append(batch_id)
+            tasks[batch_id, sink_partition].append(row)
+        assert batches == sorted(batches), f"{place}: a batch before an older one: {values}"
+        for task, rows in tasks.items():
+            assert rows == sorted(rows), f"{place}: rows of {task} in another order: {values}"
 
 
 def check_decided(broker, workload, storage):
