@@ -5,14 +5,14 @@ transactional id, producer id and epoch is all that the coordinator wants to see
 judged in `protocol.outcome` and nowhere else; here is said what a refusal means to a person.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
 from spark_eos.kafka import messages
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.follow import Answer, Followed, Question
+from spark_eos.kafka.follow import Answer, Followed, Pauses, Question
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import AUTHORIZATION, Api, ErrorCode, Outcome, outcome_of
 from spark_eos.protocol.state import TransactionState, state_named
@@ -61,7 +61,7 @@ class CoordinatorClient:
         """Commit or abort each; what has no answer at the deadline is UNKNOWN, which is a value.
 
         DONE says that the decision is in the coordinator's log; its markers follow within
-        milliseconds, and no crash can stop them any more.
+        milliseconds, and no crash can stop them any more. But see `await_leaders`.
         """
         by_id = {transaction.transactional_id: transaction for transaction in transactions}
         question = Question(
@@ -74,6 +74,25 @@ class CoordinatorClient:
             )
             for key, answer in self._followed.ask(question, by_id, deadline).items()
         }
+
+    def await_leaders(self, partitions: Iterable[tuple[str, int]], deadline: Deadline) -> None:
+        """Return when each of the partitions has a leader, or does not exist any more.
+
+        A coordinator of Kafka 4 takes one without a leader for deleted: it leaves its marker out
+        and calls the transaction complete, and what was committed there stays hidden for good.
+        """
+        wanted = sorted(set(partitions))
+        topics = sorted({topic for topic, _ in wanted})
+        pauses = Pauses(deadline)
+        while topics:
+            answer = self._followed.leaders(topics, deadline)
+            if answer.code == ErrorCode.NONE:
+                missing = [place for place in wanted if answer.part.get(place, 0) < 0]
+                if not missing:
+                    return
+                answer = Answer(code=answer.code, detail="{}-{} has no leader".format(*missing[0]))
+            if answer.login_refused or not pauses.wait():
+                self._fail(f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are", answer)
 
     def describe(
         self, transactional_ids: Sequence[str], deadline: Deadline

@@ -110,6 +110,18 @@ class Followed:
             if failed[0].login_refused or not pauses.wait():
                 return failed[:1]
 
+    def leaders(self, topics: Sequence[str], deadline: Deadline) -> Answer:
+        """The node that leads each partition, as any broker knows it: negative where none does."""
+        (response,) = self._wire.send_all([(None, messages.metadata(topics))], deadline)
+        if isinstance(response, Failure):
+            return _answer(response)
+        led = {
+            (topic.name, partition.partition_index): partition.leader_id
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+        return Answer(code=ErrorCode.NONE, part=led)
+
     def cluster_id(self, deadline: Deadline) -> Answer:
         """The name of the cluster. Costs no request where one was answered before."""
         found = self._wire.cluster_id(deadline)

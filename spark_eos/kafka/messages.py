@@ -9,6 +9,7 @@ nothing:
   belongs to the newer transaction protocol, 6 the unfinished two-phase commit (KIP-939).
 - FindCoordinator 4, the first that takes many ids at once (KIP-699); no newer one changes that.
 - DescribeTransactions and ListTransactions 0 (KIP-664): later ones only add filters.
+- Metadata 8, the last one that is not told by ids of topics.
 
 kafka-python is imported where a request is made: it takes a quarter of a second to load.
 """
@@ -21,6 +22,7 @@ from spark_eos.protocol.transaction import ProducerIdentity
 END_TXN_VERSION: Final = 4
 INIT_PRODUCER_ID_VERSION: Final = 4
 FIND_COORDINATOR_VERSION: Final = 4
+METADATA_VERSION: Final = 8
 
 
 def find_coordinators(transactional_ids: Sequence[str]) -> Any:
@@ -32,6 +34,17 @@ def find_coordinators(transactional_ids: Sequence[str]) -> Any:
         coordinator_keys=list(transactional_ids),
         min_version=FIND_COORDINATOR_VERSION,
         max_version=FIND_COORDINATOR_VERSION,
+    )
+
+
+def metadata(topics: Sequence[str]) -> Any:
+    """Which broker leads each partition of the topics? Creates none."""
+    from kafka.protocol.metadata import MetadataRequest
+
+    return MetadataRequest(
+        topics=[MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics],
+        allow_auto_topic_creation=False,
+        max_version=METADATA_VERSION,
     )
 
 

@@ -57,6 +57,8 @@ def survey(
     if not records:
         return Survey(fates={}, refusals={})
     check_decided_here(records, config=config, coordinator=coordinator, deadline=deadline)
+    written = {(p.topic, p.partition) for record in records for p in record.partitions}
+    coordinator.await_leaders(written, deadline)
     answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
     _raise_if_not_allowed(records[0], answers)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]

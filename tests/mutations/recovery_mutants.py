@@ -21,6 +21,12 @@ RECOVERY_MUTANTS = (
         "    if True:\n",
     ),
     mutant(
+        "a partition without a leader is not waited for",
+        "recovery/survey.py",
+        "    coordinator.await_leaders(written, deadline)\n",
+        tests="tests/integration/test_no_leader.py",
+    ),
+    mutant(
         "another cluster is asked what became of a batch",
         "recovery/survey.py",
         "    check_decided_here(records, ",

@@ -63,6 +63,10 @@ class CoordinatorClient:
         word = "commit" if committed else "abort"
         return port(f"EndTxn({word}) {_short(identity.transactional_id)}", effect, _unknown)
 
+    def await_leaders(self, partitions, deadline):
+        if partitions:
+            port("Metadata leaders", lambda: None, _no_answer)
+
     def describe(self, transactional_ids, deadline):
         def effect():
             return {name: _description(name) for name in transactional_ids}

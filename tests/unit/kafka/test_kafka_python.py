@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from kafka.net.selector import NetworkSelector
     from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
     from kafka.protocol.admin import DescribeTransactionsResponse, ListTransactionsResponse
-    from kafka.protocol.metadata import FindCoordinatorResponse
+    from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
     from kafka.protocol.producer import EndTxnResponse, InitProducerIdResponse
 
     from spark_eos.kafka.manager import LOGIN_REFUSED, TUNING, Manager
@@ -68,6 +68,7 @@ REQUESTS: list[tuple[Any, int, dict[str, Any]]] = [
         },
     ),
     (messages.find_coordinators(["t", "u"]), 4, {"key_type": 1, "coordinator_keys": ["t", "u"]}),
+    (messages.metadata(["t"]), 8, {"allow_auto_topic_creation": False}),
     (messages.describe_transactions(["t"]), 0, {"transactional_ids": ["t"]}),
     (messages.list_transactions(["Ongoing"]), 0, {"state_filters": ["Ongoing"]}),
 ]
@@ -76,6 +77,13 @@ RESPONSES: list[tuple[Any, int, list[str]]] = [
     (InitProducerIdResponse(), 4, ["error_code", "producer_id", "producer_epoch"]),
     (FindCoordinatorResponse(), 4, ["coordinators"]),
     (FindCoordinatorResponse.Coordinator(), 4, ["key", "node_id", "error_code"]),
+    (MetadataResponse(), 8, ["topics"]),
+    (MetadataResponse.MetadataResponseTopic(), 8, ["name", "partitions"]),
+    (
+        MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(),
+        8,
+        ["partition_index", "leader_id"],
+    ),
     (DescribeTransactionsResponse(), 0, ["transaction_states"]),
     (
         DescribeTransactionsResponse.TransactionState(),

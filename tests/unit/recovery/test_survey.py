@@ -17,6 +17,9 @@ class Coordinator:
     def __init__(self, code):
         self._answer = EndAnswer(outcome=outcome_of(Api.END_TXN, code), code=code)
 
+    def await_leaders(self, partitions, deadline):
+        pass
+
     def end(self, transactions, *, committed, deadline):  # noqa: ARG002 - the product's
         assert committed
         return {t.transactional_id: self._answer for t in transactions}
