@@ -3,6 +3,7 @@
 It writes each row once for as long as it lives. What a retried task writes again, it cannot know.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -162,12 +163,14 @@ class IdempotentProducer:
 
     def _serve(self, call: Callable[[float], object], timeout_s: float) -> None:
         """Let librdkafka report. confluent raises a fatal error of the client in the middle of
-        that; the report that comes next then turns it into a SystemError, or swallows it.
+        that; the report that comes next then turns it into a SystemError, or swallows it, or what
+        is raised is a KafkaError, which is no exception: nobody above could catch it.
         """
+        failed: Any = None
         try:
             call(timeout_s)
         except KafkaException as exception:
-            raise self._refusal(exception) from None
+            failed = exception.args[0]
         except SystemError:
             self._reports.raise_failure()
             raise DeliveryError(
@@ -176,6 +179,12 @@ class IdempotentProducer:
                 if self._transactional_id
                 else f"the producer of {self._name} failed for good. {WRITTEN_AGAIN}"
             ) from None
+        except BaseException:
+            raise
+        except:  # noqa: E722 - the only clause that takes what is no exception
+            failed = sys.exc_info()[1]
+        if failed is not None:
+            raise refusal(failed, self._transactional_id)
 
     def _not_taken(self) -> BrokerUnreachableError:
         return BrokerUnreachableError(

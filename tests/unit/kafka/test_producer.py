@@ -1,0 +1,28 @@
+"""What the client raises while it is served, as errors of this project."""
+
+import ctypes
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from spark_eos.errors import DeliveryError
+from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.producer import IdempotentProducer
+
+FATAL = KafkaError(KafkaError._FENCED, "fenced", fatal=True)
+raise_as_c = ctypes.pythonapi.PyErr_SetObject
+raise_as_c.argtypes = [ctypes.py_object, ctypes.py_object]
+raise_as_c.restype = None
+
+
+@pytest.mark.parametrize("kind", [KafkaException, KafkaError, SystemError])
+def test_fatal_error_is_told_in_whatever_form_it_comes(kind):
+    """A KafkaError is no exception: `except BaseException` lets it pass."""
+    config = ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"})
+    producer = IdempotentProducer(config, "spark-eos-q-0", send_timeout_ms=1_000)
+
+    def serve(_timeout_s):
+        raise_as_c(kind, FATAL)
+
+    with pytest.raises(DeliveryError, match="spark-eos-q-0"):
+        producer._serve(serve, 0)
