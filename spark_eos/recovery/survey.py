@@ -48,6 +48,7 @@ def survey(
     coordinator: CoordinatorClient,
     deadline: Deadline,
     end_orphans: Callable[[], object] | None = None,
+    awaits_leaders: bool = True,
 ) -> Survey:
     """Complete decided transactions and say which are committed. Raises while one is unknown.
 
@@ -57,8 +58,9 @@ def survey(
     if not records:
         return Survey(fates={}, refusals={})
     check_decided_here(records, config=config, coordinator=coordinator, deadline=deadline)
-    written = {(p.topic, p.partition) for record in records for p in record.partitions}
-    coordinator.await_leaders(written, deadline)
+    if awaits_leaders:
+        written = {(p.topic, p.partition) for record in records for p in record.partitions}
+        coordinator.await_leaders(written, deadline)
     answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
     _raise_if_not_allowed(records[0], answers)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]

@@ -105,9 +105,18 @@ def _commit_without_log(
     options: BatchWriteOptions, batch: RunningBatch, planned_at: float, deadline: Deadline
 ) -> None:
     coordinator = coordinator_client(options.client)
+    # Before the look, because nobody could mend what times out behind it.
+    written = {(p.topic, p.partition) for _, t in batch.transactions for p in t.partitions}
+    coordinator.await_leaders(written, deadline)
     rows = check(batch, None, coordinator, planned_at, datetime.now(UTC), deadline)
     failpoint("decided")
-    complete(rows, config=options.client, coordinator=coordinator, deadline=deadline)
+    complete(
+        rows,
+        config=options.client,
+        coordinator=coordinator,
+        deadline=deadline,
+        awaits_leaders=False,
+    )
     failpoint("completed")
 
 

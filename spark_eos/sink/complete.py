@@ -21,9 +21,16 @@ def complete(
     config: ClientConfig,
     coordinator: CoordinatorClient,
     deadline: Deadline,
+    awaits_leaders: bool = True,
 ) -> None:
     """Commit the transactions of `records`, all of them."""
-    found = survey(records, config=config, coordinator=coordinator, deadline=deadline)
+    found = survey(
+        records,
+        config=config,
+        coordinator=coordinator,
+        deadline=deadline,
+        awaits_leaders=awaits_leaders,
+    )
     for record in records:
         name = record.identity.transactional_id
         fate = found.fates[name]

@@ -23,7 +23,7 @@ RECOVERY_MUTANTS = (
     mutant(
         "a partition without a leader is not waited for",
         "recovery/survey.py",
-        "    coordinator.await_leaders(written, deadline)\n",
+        "        coordinator.await_leaders(written, deadline)\n",
         tests="tests/integration/test_no_leader.py",
     ),
     mutant(
