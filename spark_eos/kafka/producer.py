@@ -3,6 +3,7 @@
 It writes each row once for as long as it lives. What a retried task writes again, it cannot know.
 """
 
+import ctypes
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -183,6 +184,10 @@ class IdempotentProducer:
             raise
         except:  # noqa: E722 - the only clause that takes what is no exception
             failed = sys.exc_info()[1]
+            # It keeps the frames that it came through for good, and with them this producer.
+            ctypes.pythonapi.PyException_SetTraceback(
+                ctypes.py_object(failed), ctypes.py_object(None)
+            )
         if failed is not None:
             raise refusal(failed, self._transactional_id)
 

@@ -1,6 +1,8 @@
 """What the client raises while it is served, as errors of this project."""
 
 import ctypes
+import gc
+import weakref
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -26,3 +28,19 @@ def test_fatal_error_is_told_in_whatever_form_it_comes(kind):
 
     with pytest.raises(DeliveryError, match="spark-eos-q-0"):
         producer._serve(serve, 0)
+
+
+def test_producer_that_failed_is_not_kept():
+    """It would go on asking for its brokers, and count statistics that nobody takes."""
+    config = ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"})
+    producer = IdempotentProducer(config, "spark-eos-q-0", send_timeout_ms=1_000)
+    kept = weakref.ref(producer)
+
+    def serve(_timeout_s):
+        raise_as_c(KafkaError, KafkaError(KafkaError._FENCED, "fenced", fatal=True))
+
+    with pytest.raises(DeliveryError):
+        producer._serve(serve, 0)
+    del producer
+    gc.collect()
+    assert kept() is None
