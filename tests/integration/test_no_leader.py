@@ -51,7 +51,20 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedKafka]:
         )
         admin = AdminClient({"bootstrap.servers": made.bootstrap_servers})
         admin.create_topics([topic])[TOPIC].result(30)
+        for server in made.bootstrap_servers.split(","):  # each learns of it in its own time
+            wait_for_leaders(server)
         yield made
+
+
+def wait_for_leaders(server: str) -> None:
+    admin = AdminClient({"bootstrap.servers": server})
+    deadline = soon()
+    while True:
+        found = admin.list_topics(timeout=20).topics.get(TOPIC)
+        if found is not None and [p.leader for p in found.partitions.values()] == [NODE, 1]:
+            return
+        assert not deadline.passed, "the topic has no leaders"
+        time.sleep(0.1)
 
 
 def prepare(config: ClientConfig) -> PreparedTransaction:
