@@ -47,6 +47,19 @@ def copy_project(folder):
             shutil.copy(source, folder)
 
 
+def run_in(folder, module, *words, timeout_s):
+    """Run a program of the copy."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
 def is_noticed(mutant, folder):
     path = folder / mutant.file
     text = path.read_text()
@@ -77,15 +90,7 @@ def first_failure(folder, tests):
     """The first `Failure`, or None. What is no failure of a test is an error of this program."""
     # The simulation also holds real brokers to its contract, and no mutant changes those.
     marked = "not broker and not slow" if tests == SIMULATION else "not slow"
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", *OPTIONS, marked, tests],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    run = run_in(folder, "pytest", *OPTIONS, marked, tests, timeout_s=TIMEOUT_S)
     if run.returncode == 0:
         return None
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]

@@ -4,14 +4,12 @@ The simulation notices every mutant; these are those whose damage a run of `make
 outside too: rows, groups, readers that wait. Each gets the faults that its line is there for.
 """
 
-import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutations.__main__ import copy_project
+from tests.mutations.__main__ import copy_project, run_in
 from tests.mutations.mutants import MUTANTS
 
 TIMEOUT_S = 1800
@@ -52,15 +50,7 @@ def is_noticed(tried):
         copy_project(folder)
         path = folder / mutant.file
         path.write_text(mutant.apply(path.read_text()))
-        run = subprocess.run(
-            command(tried),
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(folder)},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        run = run_in(folder, "tests.chaos.bench", *arguments(tried), timeout_s=TIMEOUT_S)
     lines = run.stdout.splitlines()
     found = [line for line in lines if line.startswith(ANOMALY)]
     # A bench that could not run is an error of this program, and notices nothing.
@@ -71,10 +61,10 @@ def is_noticed(tried):
     return bool(found)
 
 
-def command(tried):
-    """The bench, on fewer processes: what these mutants break does not need executors."""
+def arguments(tried):
+    """Fewer processes than the bench has: what these mutants break does not need executors."""
     return [
-        *(sys.executable, "-m", "tests.chaos.bench", "--seed", "1", "--build", "build"),
+        *("--seed", "1", "--build", "build"),
         *("--master", "local[2,4]", "--transaction-timeout-ms", "12000"),
         *("--nemeses", tried.nemeses, "--faults", str(tried.faults)),
     ]
