@@ -46,7 +46,7 @@ def not_written_error(
     wanted: Tail, records: Sequence[TransactionRecord], location: str, cause: Exception | None
 ) -> SparkEosError:
     """The error for a driver whose rows are not in the log. Not each of them decides a batch."""
-    decides = any(record.state is TransactionState.PREPARE_COMMIT for record in records)
+    decides = any(record.state.is_pending for record in records)
     what = "Nothing was decided" if decides else "It was only to tell how the batch ended"
     return RetriableError(
         f"batch {wanted.batch_id} of query {wanted.query_id} could not be written to the"

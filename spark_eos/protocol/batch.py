@@ -7,6 +7,8 @@ from spark_eos.errors import CorruptLogError
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionRecord
 
+ABORTED = {TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
@@ -22,18 +24,20 @@ class LoggedBatch:
         return tuple(record for record in self.records if record.state.is_pending)
 
     @property
+    def decided(self) -> tuple[TransactionRecord, ...]:
+        """Those of them that are to be committed."""
+        return tuple(r for r in self.records if r.state is TransactionState.PREPARE_COMMIT)
+
+    @property
     def is_aborted(self) -> bool:
         """Whether all of it that had rows was aborted. A tombstone is of one that ended well."""
         states = {record.state for record in self.records} - {TransactionState.EMPTY}
-        return bool(states) and states <= _ABORTED
+        return bool(states) and states <= ABORTED
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing of it was aborted."""
-        return not any(record.state in _ABORTED for record in self.records)
-
-
-_ABORTED = {TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT}
+        return not any(record.state in ABORTED for record in self.records)
 
 
 def latest_batch(records: Iterable[TransactionRecord]) -> LoggedBatch | None:

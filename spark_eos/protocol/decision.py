@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from spark_eos.errors import CorruptLogError, TransactionLostError
-from spark_eos.protocol.batch import LoggedBatch
+from spark_eos.protocol.batch import ABORTED, LoggedBatch
 from spark_eos.protocol.replay import TaskResult
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import (
     PreparedTransaction,
+    ProducerIdentity,
     TransactionDescription,
     TransactionRecord,
 )
@@ -60,6 +61,13 @@ def is_from_the_past(
         if epoch < identity.producer_epoch or is_empty:
             return True
     return False
+
+
+def is_as_left(identity: ProducerIdentity, found: TransactionDescription | None) -> bool:
+    """Whether a transaction is as its task left it."""
+    return (
+        found is not None and found.identity == identity and found.state is TransactionState.ONGOING
+    )
 
 
 def check_prepared(
@@ -150,7 +158,7 @@ def _completion_before(
 
 def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord, ...]:
     """The completion of a batch that Spark has gone past: all of it is committed."""
-    lost = [r for r in last.records if r.state is TransactionState.COMPLETE_ABORT]
+    lost = [r for r in last.records if r.state in ABORTED]
     if lost:
         raise CorruptLogError(
             f"batch {last.batch_id} of query {last.query_id} was aborted in partition"
@@ -159,25 +167,20 @@ def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord,
             " together. See whether its rows are in the topic, write what is missing by hand, and"
             " start with a new checkpointLocation"
         )
-    return tuple(
-        record.moved_to(TransactionState.COMPLETE_COMMIT, at)
-        for record in last.records
-        if record.state is TransactionState.PREPARE_COMMIT
-    )
+    return tuple(r.moved_to(TransactionState.COMPLETE_COMMIT, at) for r in last.decided)
 
 
 def abort_rows(
-    batch: RunningBatch, last: LoggedBatch | None, prepared_at: datetime, completed_at: datetime
+    batch: RunningBatch, last: LoggedBatch | None, at: datetime
 ) -> tuple[TransactionRecord, ...]:
-    """The rows that tell of an abort. They decide nothing: no record means abort."""
-    rows: list[TransactionRecord] = []
-    for result, prepared in batch.transactions:
-        ongoing = _ongoing(batch, result, prepared)
-        intent = ongoing.moved_to(TransactionState.PREPARE_ABORT, prepared_at)
-        rows += [intent, intent.moved_to(TransactionState.COMPLETE_ABORT, completed_at)]
-    if rows and last is not None and last.batch_id < batch.batch_id:
-        rows += _completion_before(batch, last, prepared_at)
-    return tuple(rows)
+    """The rows after which the batch cannot be decided any more with these transactions."""
+    rows = [
+        _ongoing(batch, result, prepared).moved_to(TransactionState.PREPARE_ABORT, at)
+        for result, prepared in batch.transactions
+    ]
+    if last is None or last.batch_id >= batch.batch_id:
+        return tuple(rows)
+    return (*rows, *_completion_before(batch, last, at))
 
 
 def _ongoing(

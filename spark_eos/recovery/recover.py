@@ -48,7 +48,7 @@ def recover(
     if batch.pending:
         log.sync()
     found = survey(
-        batch.pending,
+        batch.decided,
         config=config,
         coordinator=coordinator,
         deadline=deadline,

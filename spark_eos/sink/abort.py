@@ -1,7 +1,9 @@
 """Commit worker. A batch failed or the query was stopped: end what is open, undo nothing decided.
 
 The log is asked first. If the batch is decided (the commit failed behind the decision) it is
-completed. Else the transactions that the messages name are aborted. A partition without a message
+completed. Else the transactions that the messages name are aborted, in Kafka's own order: the
+intent is logged before one ends. A query that is stopped while it commits has a `commit` that still
+runs, in another process: of intent and decision the log takes one. A partition without a message
 may still have a task running, because Spark calls `abort` before killed tasks have ended: its id
 is fenced, and watched until Spark must have ended the task.
 """
@@ -9,14 +11,14 @@ is fenced, and watched until Spark must have ended the task.
 import logging
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 
+from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
 from spark_eos.options import SinkOptions, WriteOptions
 from spark_eos.protocol.deadline import Deadline
-from spark_eos.protocol.decision import RunningBatch, abort_rows
+from spark_eos.protocol.decision import RunningBatch, abort_rows, is_as_left
 from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import ProducerIdentity
@@ -38,6 +40,16 @@ class Attempt:
     batch_id: int
     messages: Sequence[TaskMessage]
     sink_partitions: int
+
+    @property
+    def identities(self) -> list[ProducerIdentity]:
+        """The transactions that the messages name."""
+        return [m.result.transaction.identity for m in self.messages if m.result.transaction]
+
+    @property
+    def may_be_committing(self) -> bool:
+        """Whether Spark may have called `commit`: it does when every task has ended well."""
+        return len(self.messages) == self.sink_partitions
 
 
 def abort_batch(
@@ -85,25 +97,79 @@ def end_attempt(
     offsets_id: str | None = None,
 ) -> None:
     """Complete what is decided, end what is open, and tell the log of it. `running` is the batch
-    for the log, and is asked for only when all is ended: it may have to be read.
+    for the log, and is asked for only where there is something to tell: it may have to be read.
     """
     query_id, batch_id = attempt.query_id, attempt.batch_id
     deadline = Deadline.after_ms(options.api_timeout_ms)
     coordinator = coordinator_client(options.client)
-    began = datetime.now(UTC) if log is None else log.next_timestamp(query_id)
+    if log is not None:
+        _log_intent(attempt, running, log, coordinator, deadline)
     decided = set() if log is None else _decided_identities(query_id, batch_id, log)
-    ended = _abort_prepared(attempt.messages, decided, coordinator, deadline)
+    ended = _abort_prepared(attempt.identities, decided, coordinator, deadline)
     if log is not None:
         if _complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
             return
-        if _is_decided(attempt.messages, decided) or _is_overtaken(attempt, log):
+        if not decided.isdisjoint(attempt.identities) or _is_overtaken(attempt, log):
             return
     if offsets_id is not None:
         fence_open(offsets_id, coordinator, options.transaction_timeout_ms, deadline)
     _fence_silent(attempt, options, coordinator, deadline)
-    # A row moves the log, and the driver that took these ids over would be stopped by it.
-    if log is not None and attempt.messages and ended:
-        _log_abort(replace(running(), cluster_id=coordinator.cluster_id(deadline)), log, began)
+    if log is not None and ended:
+        _log_end(attempt, log)
+
+
+def _log_intent(
+    attempt: Attempt,
+    running: Callable[[], RunningBatch],
+    log: TransactionLog,
+    coordinator: CoordinatorClient,
+    deadline: Deadline,
+) -> None:
+    """Log the abort, unless it is certain already that `commit` cannot decide the batch any more.
+
+    Raises where the log cannot be written and `commit` may still run: what is open stays open then,
+    for the next start or its time-out.
+    """
+    if not _may_be_decided(attempt, log, coordinator, deadline):
+        return
+    try:
+        batch = replace(running(), cluster_id=coordinator.cluster_id(deadline))
+        at = log.next_timestamp(attempt.query_id)
+        rows = abort_rows(batch, log.last_batch(attempt.query_id), at)
+        log.append(attempt.query_id, attempt.batch_id, rows)
+    except FencedError:  # the decision was first
+        log.refresh()
+    except SparkEosError:
+        if attempt.may_be_committing:
+            raise
+        _LOG.warning("the abort of batch %d is not logged", attempt.batch_id, exc_info=True)
+
+
+def _may_be_decided(
+    attempt: Attempt, log: TransactionLog, coordinator: CoordinatorClient, deadline: Deadline
+) -> bool:
+    """Whether nothing has happened yet to what the tasks left, in Kafka and in the log.
+
+    A row moves the log, and a driver that took these ids over would be stopped by it.
+    """
+    if not attempt.identities:
+        return False
+    found = coordinator.describe([i.transactional_id for i in attempt.identities], deadline)
+    log.refresh()  # behind the look: whoever ended one has logged why before
+    tail = attempt.messages[0].tail
+    return log.newest_entry(attempt.query_id) == tail.newest_entry and all(
+        is_as_left(identity, found[identity.transactional_id]) for identity in attempt.identities
+    )
+
+
+def _log_end(attempt: Attempt, log: TransactionLog) -> None:
+    """Behind the intent, if it was logged. It decides nothing: no record means abort."""
+    batch, at = log.last_batch(attempt.query_id), log.next_timestamp(attempt.query_id)
+    pending = batch.pending if batch is not None else ()
+    own = [record for record in pending if record.identity in attempt.identities]
+    if own:
+        ends = [record.moved_to(TransactionState.COMPLETE_ABORT, at) for record in own]
+        log.append(attempt.query_id, attempt.batch_id, ends)
 
 
 def _is_overtaken(attempt: Attempt, log: TransactionLog) -> bool:
@@ -137,16 +203,12 @@ def _fence_silent(
 
 
 def _decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> set[ProducerIdentity]:
-    """The transactions with which the log has decided the batch."""
-    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == batch_id else None
-    return {record.identity for record in batch.records} if batch is not None else set()
-
-
-def _is_decided(messages: Sequence[TaskMessage], decided: Container[ProducerIdentity]) -> bool:
-    """Whether the log has decided this very attempt. Whatever became of it is in the log, and is
-    not for `abort` to tell: the answer of a `commit` that ended well may have been lost.
+    """The transactions with which the log has decided the batch. Whatever became of them is in the
+    log, and is not for `abort` to tell: the answer of a `commit` that ended well may be lost.
     """
-    return any(identity in decided for identity in _named(messages))
+    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == batch_id else None
+    records = batch.records if batch is not None else ()
+    return {r.identity for r in records if r.state is not TransactionState.PREPARE_ABORT}
 
 
 def _complete_if_decided(
@@ -161,8 +223,7 @@ def _complete_if_decided(
     if log.last_batch_id(query_id) != batch_id:
         return False
     batch = log.last_batch(query_id)
-    pending = batch.pending if batch is not None else ()
-    decided = [record for record in pending if record.state is TransactionState.PREPARE_COMMIT]
+    decided = batch.decided if batch is not None else ()
     if decided:
         log.sync()
     complete(decided, config=config, coordinator=coordinator, deadline=deadline)
@@ -170,7 +231,7 @@ def _complete_if_decided(
 
 
 def _abort_prepared(
-    messages: Sequence[TaskMessage],
+    identities: Sequence[ProducerIdentity],
     decided: Container[ProducerIdentity],
     coordinator: CoordinatorClient,
     deadline: Deadline,
@@ -182,20 +243,8 @@ def _abort_prepared(
     Whatever the answer: a transaction that is refused here has ended, or its id belongs to a newer
     attempt; one that is unknown is aborted by its id's next user or by its time-out.
     """
-    identities = [identity for identity in _named(messages) if identity not in decided]
-    if not identities:
+    undecided = [identity for identity in identities if identity not in decided]
+    if not undecided:
         return True
-    answers = coordinator.end(identities, committed=False, deadline=deadline)
+    answers = coordinator.end(undecided, committed=False, deadline=deadline)
     return all(answer.outcome is Outcome.DONE for answer in answers.values())
-
-
-def _named(messages: Sequence[TaskMessage]) -> list[ProducerIdentity]:
-    return [m.result.transaction.identity for m in messages if m.result.transaction]
-
-
-def _log_abort(batch: RunningBatch, log: TransactionLog, began: datetime) -> None:
-    """Tell of the abort. It decides nothing, so it comes last: no record means abort."""
-    ended = max(log.next_timestamp(batch.query_id), began + timedelta(microseconds=1))
-    rows = abort_rows(batch, log.last_batch(batch.query_id), began, ended)
-    if rows:
-        log.append(batch.query_id, batch.batch_id, rows)

@@ -1,10 +1,10 @@
 """Planner worker. Before a batch: check the job against the cluster, then recover (step 1).
 
 The cluster is checked at the first batch that this process plans for a query. Orphans are looked
-for then too, and whenever the log has not moved since the batch before: that one was not decided,
-so it failed or was stopped, and may have left something open. And every so often, because a task
-of a driver that was overtaken may open one late, under an id that no batch uses again for long. All
-may happen in the middle of a run, and are harmless there.
+for then too, and whenever the log has not moved since the batch before, or does not have that one
+as complete: it failed or was stopped, and may have left something open. And every so often, because
+a task of a driver that was overtaken may open one late, under an id that no batch uses again for
+long. All may happen in the middle of a run, and are harmless there.
 """
 
 import time
@@ -76,7 +76,7 @@ def plan_batch(options: SinkOptions) -> QueryTail:
 
 def _may_have_orphans(before: _Planned, tail: QueryTail, now: float) -> bool:
     is_long_ago = now - before.orphans_at > _LOOK_FOR_ORPHANS_EVERY_S
-    return is_long_ago or before.last_batch_id == tail.last_batch_id
+    return is_long_ago or before.last_batch_id == tail.last_batch_id or not tail.complete
 
 
 def _check_same_query(options: SinkOptions, log: TransactionLog, tail: QueryTail) -> None:

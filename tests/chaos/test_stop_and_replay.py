@@ -28,6 +28,10 @@ def test_stop_while_the_driver_commits(scenario, step):
         driver.wait_for("stop")  # it begins when the step is reached
         driver.go(step)
         driver.finish()
+    assert_none_open(scenario.bootstrap_servers, scenario.topic)
+    visible = len(committed_values(scenario.bootstrap_servers, scenario.topic))
+    # Whether `abort` or the decision is first, all or none of it is there.
+    assert visible in ((0, ROWS_PER_FILE) if step == "checked" else (ROWS_PER_FILE,))
     scenario.run()
     scenario.check()
 

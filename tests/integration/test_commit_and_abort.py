@@ -3,6 +3,7 @@
 import json
 import time
 import uuid
+from contextlib import nullcontext
 
 import pytest
 
@@ -16,6 +17,8 @@ from spark_eos.options import sink_options
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.sink import commit as commit_step
+from spark_eos.sink import connections
+from spark_eos.sink import decide as decide_step
 from spark_eos.sink.abort import abort_batch
 from spark_eos.sink.commit import commit_batch
 from spark_eos.sink.message import TaskMessage
@@ -123,6 +126,25 @@ def test_abort_before_the_decision_ends_the_transactions_and_tells_the_log(query
     ]
     commit_batch(query.options, query.write(0, ["a"], ["b"]), 0)
     query.check("a", "b")
+
+
+@pytest.mark.parametrize(("step", "is_decided"), [("checked", False), ("decided", True)])
+def test_query_that_is_stopped_while_it_commits_is_there_whole_or_not_at_all(
+    query, monkeypatch, step, is_decided
+):
+    """Spark calls `abort` in another process, and `commit` goes on."""
+    messages = query.write(0, ["a"], ["b"])
+
+    def stop_at(name):
+        if name == step:
+            monkeypatch.setattr(connections, "_logs", {})  # another process has a log of its own
+            abort_batch(query.options, messages, 0, 2)
+
+    module = decide_step if step == "checked" else commit_step
+    monkeypatch.setattr(module, "failpoint", stop_at)
+    with nullcontext() if is_decided else pytest.raises(FencedError, match="has logged batch 0"):
+        commit_batch(query.options, messages, 0)
+    query.check(*("a", "b") if is_decided else ())
 
 
 def test_abort_of_an_attempt_that_recovery_has_judged_changes_nothing(query, monkeypatch, caplog):

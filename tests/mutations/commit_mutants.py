@@ -102,7 +102,7 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() does not end what the messages name",
         "sink/abort.py",
-        "    if not identities:\n",
+        "    if not undecided:\n",
         "    if True:\n",
     ),
     mutant(
@@ -110,6 +110,32 @@ COMMIT_MUTANTS = (
         "sink/abort.py",
         " or _is_overtaken(attempt, log):",
         ":",
+    ),
+    mutant(
+        "abort() ends transactions before the log knows",
+        "sink/abort.py",
+        "        _log_intent(attempt, running, log, coordinator, deadline)\n",
+        "        pass\n",
+        tests="tests/simulation/test_stop_in_commit.py",
+    ),
+    mutant(
+        "abort() does not look at the log behind its look at Kafka",
+        "sink/abort.py",
+        "    log.refresh()  # behind the look: whoever ended one has logged why before\n",
+        tests="tests/simulation/test_stop_in_commit.py",
+    ),
+    mutant(
+        "abort() goes on where its intent could not be logged",
+        "sink/abort.py",
+        "        if attempt.may_be_committing:\n            raise\n",
+        tests="tests/simulation/test_stop_in_commit.py",
+    ),
+    mutant(
+        "what an abort that died has left open is not looked for",
+        "sink/plan.py",
+        " or not tail.complete\n",
+        "\n",
+        tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(
         "a late task of an overtaken driver is left alone",

@@ -15,6 +15,13 @@ RECOVERY_MUTANTS = (
         "    if batch.pending:\n        log.sync()\n",
     ),
     mutant(
+        "recovery commits what was to be aborted",
+        "recovery/recover.py",
+        "        batch.decided,\n",
+        "        batch.pending,\n",
+        tests="tests/simulation/test_stop_in_commit.py",
+    ),
+    mutant(
         "a log that does not know the query is believed",
         "recovery/lost_log.py",
         "    if tail.last_batch_id is not None:\n",

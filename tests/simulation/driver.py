@@ -106,10 +106,10 @@ class Driver:
         planned = sum(1 for name in files if name.startswith("offsets/"))
         unfinished = planned > 0 and f"commits/{planned - 1}" not in files
         if unfinished:
-            self._run_batch(planned - 1, runs_again=True)
+            self.run_batch(planned - 1, runs_again=True)
         for batch_id in range(planned, batches):
             self.add_offsets(batch_id)
-            self._run_batch(batch_id)
+            self.run_batch(batch_id)
 
     def add_offsets(self, batch_id):
         """What Spark writes before a batch."""
@@ -117,7 +117,8 @@ class Driver:
         content = f'v1\n{{"batchWatermarkMs":0}}\n{json.dumps(offsets)}'
         self._add_file(f"offsets/{batch_id}", content)
 
-    def _run_batch(self, batch_id, *, runs_again=False):
+    def run_batch(self, batch_id, *, runs_again=False):
+        """Plan, tasks, `commit`, and what Spark writes behind it."""
         rows = self.world.workload.batches[batch_id]
         if runs_again and self.world.workload.replayed is not None:
             rows = self.world.workload.replayed

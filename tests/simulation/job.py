@@ -33,7 +33,7 @@ class Job(Driver):
         self._options = self.options(version)
         runs_again = f"tried/{version}" in self.world.files
         self.world.files[f"tried/{version}"] = ""
-        self._run_batch(version, runs_again=runs_again)
+        self.run_batch(version, runs_again=runs_again)
 
     def options(self, version):
         return batch_write_options(OPTIONS | REMEMBERED | {"txnVersion": str(version)})

@@ -67,3 +67,9 @@ def test_deadline_counts_down_and_stops_at_zero():
     now[0] = 10.6
     assert deadline.remaining_s == 0
     assert deadline.passed
+
+
+def test_intent_to_abort_is_pending_and_not_decided():
+    batch = logged(record(0, S.PREPARE_COMMIT), record(1, S.PREPARE_ABORT), record(2, S.EMPTY))
+    assert [r.sink_partition for r in batch.pending] == [0, 1]
+    assert [r.sink_partition for r in batch.decided] == [0]

@@ -10,6 +10,7 @@ from spark_eos.protocol.decision import (
     check_prepared,
     completion_rows,
     decision_rows,
+    is_as_left,
     is_from_the_past,
     spare_ms,
 )
@@ -129,18 +130,32 @@ def test_decided_row_says_who_wrote_what_and_when():
     assert row.start_timestamp.timestamp() == 1
 
 
-def test_abort_is_told_with_intent_and_end_and_completes_the_batch_before():
-    rows = abort_rows(BATCH, logged(record(3)), at(5), at(6))
+def test_abort_is_logged_as_an_intent_and_completes_the_batch_before():
+    rows = abort_rows(BATCH, logged(record(3)), at(5))
     assert [(r.batch_id, r.sink_partition, r.state, r.entry_timestamp) for r in rows] == [
         (8, 0, S.PREPARE_ABORT, at(5)),
-        (8, 0, S.COMPLETE_ABORT, at(6)),
         (7, 3, S.COMPLETE_COMMIT, at(5)),
     ]
 
 
-def test_abort_without_a_transaction_is_not_told():
-    nothing = running(result(0, transaction=False))
-    assert abort_rows(nothing, logged(record(0)), at(5), at(6)) == ()
+@pytest.mark.parametrize("state", [S.PREPARE_ABORT, S.COMPLETE_ABORT])
+def test_batch_that_was_aborted_in_part_is_not_taken_for_complete(state):
+    with pytest.raises(CorruptLogError, match="was aborted in partition 1, and Spark went past it"):
+        completion_rows(logged(record(0), record(1, state)), at(5))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (description(), True),
+        (description(state=S.PREPARE_ABORT), False),
+        (description(epoch=2), False),
+        (None, False),
+    ],
+)
+def test_transaction_is_as_its_task_left_it(found, expected):
+    ((_, prepared),) = BATCH.transactions
+    assert is_as_left(prepared.identity, found) is expected
 
 
 def test_completion_leaves_ended_rows_alone():
