@@ -43,7 +43,7 @@ class TransactionLostError(RetriableError):
 
 
 class DeliveryError(RetriableError):
-    """A record was not taken by the broker; the task's transaction is aborted."""
+    """A record was not taken by the broker: its task fails."""
 
 
 class FencedError(SparkEosError):

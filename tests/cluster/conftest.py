@@ -97,14 +97,20 @@ def applications():
             all_of_them.callback(application.close)
 
 
+@pytest.fixture(scope="module")
+def settings():
+    """Of Spark, for the applications of a module."""
+    return {}
+
+
 @pytest.fixture
-def application(applications, standalone, archive, tmp_path_factory):
+def application(applications, standalone, archive, settings, tmp_path_factory):
     """The one of the test before, unless that test left it busy."""
     if not applications or not applications[-1].is_idle:
         for application in applications:
             application.close()
         folder = tmp_path_factory.mktemp("application")
-        applications.append(Application(OnCluster(folder, standalone, archive)))
+        applications.append(Application(OnCluster(folder, standalone, archive, **settings)))
     return applications[-1]
 
 

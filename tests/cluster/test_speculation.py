@@ -2,8 +2,6 @@
 
 import pytest
 
-from tests.cluster.application import Application, OnCluster
-
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 PATIENCE_S = 240
 # A copy is started as soon as a task takes a second more than the others.
@@ -16,11 +14,8 @@ SPECULATION = {
 
 
 @pytest.fixture(scope="module")
-def application(standalone, archive, tmp_path_factory):
-    place = OnCluster(tmp_path_factory.mktemp("application"), standalone, archive, **SPECULATION)
-    found = Application(place)
-    yield found
-    found.close()
+def settings():
+    return SPECULATION
 
 
 @pytest.mark.parametrize("step", ["written", "prepared"])

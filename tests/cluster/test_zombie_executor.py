@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.process import GONE, children
-from tests.cluster.application import Application, OnCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PATIENCE_S = 240
@@ -26,11 +25,8 @@ IMPATIENCE = {
 
 
 @pytest.fixture(scope="module")
-def application(standalone, archive, tmp_path_factory):
-    place = OnCluster(tmp_path_factory.mktemp("application"), standalone, archive, **IMPATIENCE)
-    found = Application(place)
-    yield found
-    found.close()
+def settings():
+    return IMPATIENCE
 
 
 class Host:
