@@ -156,7 +156,11 @@ def run(spark: SparkSession, bootstrap_servers: str, batches: int) -> list[Look]
 
 
 def wrong_rows(bootstrap_servers: str, batches: int) -> tuple[int, int]:
-    """How many rows there are, and how many are missing or there twice, by a plain consumer."""
+    """How many rows there are, and how many are missing or there twice, by a plain consumer.
+
+    Wanted is what the input has below the group's offset: as many batches at least, and maybe those
+    that came behind the last one that was counted.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -165,9 +169,19 @@ def wrong_rows(bootstrap_servers: str, batches: int) -> tuple[int, int]:
             "enable.partition.eof": True,
         }
     )
-    partitions = consumer.list_topics(OUTPUT, timeout=20).topics[OUTPUT].partitions
-    consumer.assign([TopicPartition(OUTPUT, partition, 0) for partition in partitions])
-    seen: Counter[int] = Counter()
+    (group,) = consumer.committed([TopicPartition(INPUT, 0)], timeout=20)
+    end = max(ROWS_PER_BATCH * batches, group.offset)
+    wanted = Counter(value for offset, value in read(consumer, INPUT) if offset < end)
+    seen = Counter(value for _, value in read(consumer, OUTPUT))
+    consumer.close()
+    behind = end - group.offset
+    return seen.total(), (wanted - seen).total() + (seen - wanted).total() + behind
+
+
+def read(consumer: Consumer, topic: str) -> Iterator[tuple[int, bytes]]:
+    """Offset and value of each record that is there now."""
+    partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     ended: set[int | None] = set()
     deadline = time.monotonic() + COUNT_TIMEOUT_S
     while len(ended) < len(partitions):
@@ -176,18 +190,11 @@ def wrong_rows(bootstrap_servers: str, batches: int) -> tuple[int, int]:
         for message in consumer.consume(5000, timeout=0.5):
             error = message.error()
             if error is None:
-                seen[int(message.value() or b"-1")] += 1
+                yield message.offset() or 0, message.value() or b""
             elif error.code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
             else:
                 raise SystemExit(f"the rows cannot be counted: {error}")
-    (group,) = consumer.committed([TopicPartition(INPUT, 0)], timeout=20)
-    consumer.close()
-    # Rows beyond the last batch that is counted are no mistake, as long as the group knows them.
-    wanted = max(ROWS_PER_BATCH * batches, group.offset)
-    missing = sum(value not in seen for value in range(wanted))
-    beyond = sum(value >= group.offset for value in seen)
-    return seen.total(), missing + beyond + seen.total() - len(seen)
 
 
 def usual(uses: list[Use]) -> Use:
@@ -215,11 +222,11 @@ def grown(looks: list[Look]) -> list[str]:
         print(f"{name}: {before} in the first {quarter} looks, {after} in the last")
         if name != "jvm" and after.rss_mb > before.rss_mb + MOST_MORE_MB:
             found.append(f"{name}: memory {before.rss_mb} to {after.rss_mb} MB")
-        found += [
-            f"{name}: {kind} {getattr(before, kind)} to {getattr(after, kind)}"
-            for kind in ("files", "threads")
-            if getattr(after, kind) > getattr(before, kind) + MOST_MORE
-        ]
+        for kind in ("files", "threads"):
+            # Pools of threads come to their size by the most that ever was to do at once.
+            most = max(getattr(held, kind) for held in early[name])
+            if getattr(after, kind) > most + MOST_MORE:
+                found.append(f"{name}: {kind} {most} to {getattr(after, kind)}")
     if len(looks[-1].workers) > len(looks[0].workers) + MOST_MORE:
         found.append(f"workers: {len(looks[0].workers)} to {len(looks[-1].workers)}")
     return found
