@@ -68,11 +68,11 @@ RECOVERY_MUTANTS = (
         tests=VERSIONS,
     ),
     mutant(
-        "abort() tells of an attempt that recovery has judged",
+        "abort() of an attempt that recovery has judged fences the new driver",
         "sink/abort.py",
-        "if _is_decided(attempt.messages, decided) or ",
+        "if not decided.isdisjoint(attempt.identities) or ",
         "if ",
-        tests="tests/integration/test_commit_and_abort.py",
+        tests="tests/simulation/test_late_abort.py",
     ),
     mutant(
         "a commit file that Spark has removed is missed",

@@ -1,0 +1,56 @@
+"""A driver decided a batch, part of it timed out, and its `abort` comes when another goes on."""
+
+import copy
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from spark_eos.errors import SparkEosError
+from tests.simulation.driver import GROUP, Driver, World, workload
+from tests.simulation.faults import CrashError, Fault, Way
+from tests.simulation.freeze import start
+from tests.simulation.oracle import check_exactly_once
+
+pytestmark = pytest.mark.usefixtures("simulated")
+
+WORKLOAD = workload((1, 1), group=GROUP)
+
+
+def written(driver):
+    """What the tasks of the batch tell its driver."""
+    driver.add_offsets(0)
+    writer = driver.plan()
+    rows = enumerate(WORKLOAD.batches[0])
+    return [driver.run_task(writer, 0, partition, values) for partition, values in rows]
+
+
+def decided_in_part(way):
+    """A world in which a batch is decided and torn, and the messages of its driver."""
+    alone = Driver(World(WORKLOAD))
+    alone.commit(written(alone), 0)
+    calls = enumerate(alone.schedule.calls, 1)
+    first_end = next(number for number, name in calls if name.startswith("EndTxn"))
+    world = World(WORKLOAD)
+    old = Driver(world, Fault(first_end, way))
+    messages = written(old)
+    with suppress(SparkEosError, CrashError):
+        old.commit(messages, 0)
+    assert old.schedule.fired
+    return world, messages
+
+
+@pytest.mark.parametrize("way", [Way.FIRST_TIMED_OUT, Way.LAST_TIMED_OUT, Way.ALL_TIMED_OUT])
+def test_late_abort_leaves_the_driver_alone_that_mends_the_batch(way):
+    torn, messages = decided_in_part(way)
+    for number in count(1):
+        world = copy.deepcopy(torn)
+        new = start(world)
+        new.run_until(number)
+        if new.ended:
+            break
+        Driver(world).abort(messages, 0)
+        new.run_until(None)
+        assert new.error is None, f"at request {number}: {new.error!r}"
+        check_exactly_once(world.broker, world.workload)
+    assert number > 10
