@@ -84,6 +84,25 @@ def test_driver_that_is_killed_was_killed(start, tmp_path):
     assert first_end(tmp_path) == ("killed", "exit status -9")
 
 
+def test_old_driver_that_has_won_is_the_one_that_runs(start, tmp_path):
+    """Nobody starts a third one beside it: faults are to hit the one that works."""
+    found = start(ENDS_WHEN_ASKED)
+    old = found.driver
+    found.replace()
+    found.driver.kill()
+    first_end(tmp_path)
+    deadline = time.monotonic() + LIMIT_S
+    while found.driver is not old:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    old.kill()
+    while found.driver is old:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    events = [e for e in load(tmp_path / "history.jsonl") if e["kind"] == "driver"]
+    assert [e["number"] for e in events if e["phase"] == "start"] == [1, 2, 3]
+
+
 def test_close_ends_all_drivers_also_where_one_makes_trouble(start, monkeypatch):
     found = start(ENDS_WHEN_ASKED)
     first = found.driver
