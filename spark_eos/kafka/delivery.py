@@ -5,6 +5,7 @@ took is visible at once and stays, and the texts of the errors say so.
 """
 
 from collections.abc import Callable
+from copy import copy
 
 from confluent_kafka import KafkaError, Message
 
@@ -79,7 +80,8 @@ class DeliveryReports:
     def raise_failure(self) -> None:
         """Raise the first failure, if there was one."""
         if self.failure is not None:
-            raise self.failure
+            # What is raised holds its frames, and they this: a client would outlive its task.
+            raise copy(self.failure)
 
     def partitions(self) -> tuple[PartitionOffsets, ...]:
         """What the transaction wrote, by topic partition.

@@ -65,7 +65,7 @@ class TransactionalProducer(IdempotentProducer):
             try:
                 self._serve(self._producer.poll, 0)
             except SparkEosError as error:
-                self._reports.failure = self._reports.failure or error
+                self._reports.failure = self._reports.failure or error.with_traceback(None)
             finally:
                 self._in_use.release()
 

@@ -76,3 +76,13 @@ def test_text_of_a_write_without_a_transaction_speaks_of_none(code: int, topic: 
         assert "writes it again" in text
     else:
         assert "Grant WRITE" in text
+
+
+def test_failure_that_was_raised_holds_nobody_who_met_it() -> None:
+    """Else what was sent with lives on until Python looks for cycles, with all its threads."""
+    found = DeliveryReports("some-id")
+    found.failure = DeliveryError("the row was refused")
+    for _ in range(2):  # whoever goes on meets it again
+        with pytest.raises(DeliveryError, match="the row was refused"):
+            found.raise_failure()
+    assert found.failure.__traceback__ is None
