@@ -119,7 +119,7 @@ def _output(batch: LoggedBatch) -> BatchOutput:
     return BatchOutput(
         batch_id=batch.batch_id,
         partitions=tuple(p for r in batch.records if r.state in _WRITTEN for p in r.partitions),
-        pending=tuple(r for r in batch.records if r.state is TransactionState.PREPARE_COMMIT),
+        pending=batch.decided,
         aborted=not batch.is_whole,
     )
 

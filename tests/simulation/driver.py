@@ -140,6 +140,12 @@ class Driver:
         with running(self._planner):
             return StreamWriter(self._options, plan_batch(self._options))
 
+    def run_tasks(self, batch_id):
+        """Plan a batch and run its tasks; returns what they tell the driver."""
+        writer = self.plan()
+        rows = enumerate(self.world.workload.batches[batch_id])
+        return [self.run_task(writer, batch_id, partition, values) for partition, values in rows]
+
     def commit(self, messages, batch_id):
         """What Spark calls when every task has ended well."""
         with running(self._committer):

@@ -17,23 +17,17 @@ pytestmark = pytest.mark.usefixtures("simulated")
 WORKLOAD = workload((1, 1), group=GROUP)
 
 
-def written(driver):
-    """What the tasks of the batch tell its driver."""
-    driver.add_offsets(0)
-    writer = driver.plan()
-    rows = enumerate(WORKLOAD.batches[0])
-    return [driver.run_task(writer, 0, partition, values) for partition, values in rows]
-
-
 def decided_in_part(way):
     """A world in which a batch is decided and torn, and the messages of its driver."""
     alone = Driver(World(WORKLOAD))
-    alone.commit(written(alone), 0)
+    alone.add_offsets(0)
+    alone.commit(alone.run_tasks(0), 0)
     calls = enumerate(alone.schedule.calls, 1)
     first_end = next(number for number, name in calls if name.startswith("EndTxn"))
     world = World(WORKLOAD)
     old = Driver(world, Fault(first_end, way))
-    messages = written(old)
+    old.add_offsets(0)
+    messages = old.run_tasks(0)
     with suppress(SparkEosError, CrashError):
         old.commit(messages, 0)
     assert old.schedule.fired

@@ -31,15 +31,12 @@ def stopped_workload(request):
 
 def prepared(driver):
     """All batches but the last, and of the last one what its tasks have sent."""
-    world = driver.world
-    *done, last = range(len(world.workload.batches))
+    *done, last = range(len(driver.world.workload.batches))
     for batch_id in done:
         driver.add_offsets(batch_id)
         driver.run_batch(batch_id)
     driver.add_offsets(last)
-    writer = driver.plan()
-    rows = enumerate(world.workload.batches[last])
-    return [driver.run_task(writer, last, partition, values) for partition, values in rows], last
+    return driver.run_tasks(last), last
 
 
 def interleaved(world, commit_at, abort_at, commit_until, *faults):

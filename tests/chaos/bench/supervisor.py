@@ -79,10 +79,11 @@ class Supervisor:
                 for driver in list(self._watched):
                     if driver.ended():
                         self._bury(driver)
-                if self.driver not in self._watched and self._watched:
-                    self.driver = self._watched[-1]  # an old one that woke up, and has won
-                elif self.driver not in self._watched and self._may_start():
-                    self._start_driver()
+                if self.driver not in self._watched:
+                    if self._watched:
+                        self.driver = self._watched[-1]  # an old one that woke up, and has won
+                    elif self._may_start():
+                        self._start_driver()
             time.sleep(POLL_S)
 
     def _may_start(self):
