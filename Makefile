@@ -21,8 +21,8 @@ check: $(STAMP) ## format, lint, types and import rules, in seconds
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
 
-test: check ## check, and all tests
-	@$(BIN)/python -m pytest
+test: check ## check, and all tests, two at a time
+	@$(BIN)/python -m pytest -n 2
 
 test-slow: $(STAMP) ## run the longest fault tests, in some minutes
 	@$(BIN)/python -m pytest -m slow tests

@@ -39,6 +39,7 @@ setup(
             "pytest>=9.2,<10",
             "pytest-randomly>=5.1,<6",
             "pytest-timeout>=2.4,<3",
+            "pytest-xdist>=3.8,<4",
             "ruff>=0.17,<0.18",
             "types-PyYAML>=6.0,<7",
         ],

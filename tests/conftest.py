@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.embedded.jars import delta_jars, peer_jars
@@ -27,6 +29,12 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 ADMIN_TIMEOUT_S = 30.0
+# Folders whose tests share a session, or brokers: `make test` runs each group in one process.
+GROUPS = {"spark": "session", "jobs": "session"} | dict.fromkeys(
+    ("chaos", "cluster", "integration"), "brokers"
+)
+# The compiler and the collector of a small program: half of a JVM's first minute is theirs.
+SMALL_JVM = ("-XX:TieredStopAtLevel=1", "-XX:-UseG1GC", "-XX:+UseSerialGC")
 MARKERS = {"kafka": "broker", "kafka3": "broker", "topic": "broker", "spark": "spark"}
 
 
@@ -45,22 +53,37 @@ class TopicFactory(Protocol):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark a test by the fixtures it takes, so that no marker can be forgotten."""
     for item in items:
+        values = item.callspec.params if hasattr(item, "callspec") else ()
         for name in getattr(item, "fixturenames", ()):
-            if name in MARKERS:
+            if name in MARKERS and name not in values:
                 item.add_marker(MARKERS[name])
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """For `pytest -n 2`: what shares nothing goes file by file to whoever is free."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return GROUPS.get(path.split("/")[1], path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedKafka]:
     """One node, shared by the whole run."""
-    with EmbeddedKafka(tmp_path_factory.mktemp("kafka")) as cluster:
+    with EmbeddedKafka(tmp_path_factory.mktemp("kafka"), jvm_flags=SMALL_JVM) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def kafka3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedKafka]:
     """Three nodes, shared by the whole run. Who stops a node starts it again."""
-    with EmbeddedKafka(tmp_path_factory.mktemp("kafka3"), nodes=3) as cluster:
+    folder = tmp_path_factory.mktemp("kafka3")
+    with EmbeddedKafka(folder, nodes=3, jvm_flags=SMALL_JVM) as cluster:
         yield cluster
 
 
@@ -104,11 +127,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         )
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
+        # Delta reads a table's log in 50 tasks, also where it has one commit.
+        .config("spark.databricks.delta.snapshotPartitions", "2")
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config(
-            "spark.driver.extraJavaOptions", f"-XX:TieredStopAtLevel=1 -Dderby.system.home={folder}"
+            "spark.driver.extraJavaOptions", f"{' '.join(SMALL_JVM)} -Dderby.system.home={folder}"
         )
         .config("spark.driver.memory", "1g")
         .config("spark.ui.enabled", "false")

@@ -8,13 +8,13 @@ for is another one after each start: that knob is not kept in the checkpoint.
 import pytest
 from deltalake import DeltaTable
 
-from tests.chaos.conftest import Scenario, slow
+from tests.chaos.conftest import Scenario
 from tests.chaos.driver import Drivers
 from tests.chaos.oracle import assert_none_open, committed_values, open_partitions
 from tests.chaos.transactions import end_open_transactions
 
 # Each test starts two drivers of its own, and on a busy machine that takes its time.
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 PATIENCE_S = 150
 # A shuffle by key alone, without a number: Spark takes 4 partitions, and may coalesce them.
 BY_KEY = {"partitions": "key"}
@@ -63,7 +63,7 @@ def kill_at(scenario, step, count):
         driver.kill()
 
 
-@pytest.mark.parametrize("counts", [(4, 2), slow((2, 4)), slow((2, 1))], ids=str)
+@pytest.mark.parametrize("counts", [(4, 2), (2, 4), (2, 1)], ids=str)
 def test_undecided_batch_runs_again_in_another_number_of_partitions(adaptive, counts):
     """Killed when all is written: the transactions of partitions that are no more are aborted."""
     before, after = counts
@@ -76,7 +76,6 @@ def test_undecided_batch_runs_again_in_another_number_of_partitions(adaptive, co
     adaptive.check()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(4, 2), (2, 4)], ids=str)
 def test_decided_batch_is_completed_whatever_it_comes_back_as(adaptive, counts):
     """Killed behind the decision: nothing of the batch that runs again is written."""
@@ -89,7 +88,6 @@ def test_decided_batch_is_completed_whatever_it_comes_back_as(adaptive, counts):
     adaptive.check()
 
 
-@pytest.mark.slow
 def test_torn_batch_that_comes_back_in_other_partitions_stops_the_query(adaptive):
     """Decided, and two of its four transactions lost: nobody can tell which rows are missing."""
     adaptive.add_files(1)

@@ -9,7 +9,7 @@ import pytest
 
 # The first of them waits for the archive, the cluster and the application, and each executor that
 # is killed has to be started and to unpack the archive anew.
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 PATIENCE_S = 240
 
 
@@ -28,7 +28,6 @@ def test_rows_come_once_from_executors_that_have_no_python(copy, standalone):
     assert_in_the_archive(standalone, [path for task in tasks for path in task])
 
 
-@pytest.mark.slow
 def test_each_executor_is_killed_while_it_writes(copy, standalone):
     """One has written its rows, the other has prepared, too. Both lose what they shuffled."""
     copy.start("written", "prepared")
@@ -44,7 +43,6 @@ def test_each_executor_is_killed_while_it_writes(copy, standalone):
     assert set(executors).isdisjoint(standalone.executors())
 
 
-@pytest.mark.slow
 def test_python_worker_of_an_executor_is_killed(copy, standalone):
     copy.start("prepared")
     held = copy.application.wait_for("prepared", PATIENCE_S)

@@ -5,8 +5,9 @@ holds it to what the real broker answers. Two things are left out, because a cli
 moment between an intent and its markers (CONCURRENT_TRANSACTIONS, retried), and the network.
 """
 
+import copy
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from spark_eos.protocol.outcome import ErrorCode
@@ -61,6 +62,10 @@ class Transaction:
     places: list[Place] = field(default_factory=list)
     offsets: dict[str, dict[Place, int]] = field(default_factory=dict)  # by group, not yet its own
 
+    def __deepcopy__(self, memo):
+        offsets = {group: dict(moved) for group, moved in self.offsets.items()}
+        return replace(self, places=list(self.places), offsets=offsets)
+
     @property
     def identity(self):
         return ProducerIdentity(
@@ -84,6 +89,17 @@ class Broker:
         self._next_producer_id = 1000
         self._ongoing = {place: {} for place in self.log}  # producer id: its first offset
         self._aborted = {place: [] for place in self.log}  # (producer id, first, last offset)
+
+    def __deepcopy__(self, memo):
+        """Each crash point starts from a copy: in general it would take a quarter of the time."""
+        new = copy.copy(self)
+        new.log = {place: list(entries) for place, entries in self.log.items()}
+        new.transactions = {n: copy.deepcopy(t) for n, t in self.transactions.items()}
+        new.groups = defaultdict(dict, {group: dict(at) for group, at in self.groups.items()})
+        new.members = defaultdict(list, {group: list(m) for group, m in self.members.items()})
+        new._ongoing = {place: dict(opened) for place, opened in self._ongoing.items()}
+        new._aborted = {place: list(aborted) for place, aborted in self._aborted.items()}
+        return new
 
     def init_producer_id(self, transactional_id, timeout_ms):
         """A new epoch. What is open is fenced first, with an epoch of its own, and aborted."""
