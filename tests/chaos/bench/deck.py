@@ -23,6 +23,10 @@ class Draw(random.Random):
         self.name = name
         self.turn = turn
 
+    def again(self):
+        """The same draw from its start, for a fault that could not be given."""
+        return Draw(self.run_seed, self.name, self.turn)
+
     def deal(self, variants, turn=None):
         """The next card of this fault's deck."""
         times, place = divmod(self.turn if turn is None else turn, len(variants))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.chaos.bench import nemesis
 from tests.chaos.bench.cluster_faults import clock_jump
+from tests.chaos.bench.deck import Draw
 from tests.chaos.bench.faults import AROUND, FAULTS, INSIDE
 from tests.chaos.bench.history import History, load
 from tests.chaos.bench.nemesis import Nemesis, schedule
@@ -164,6 +165,58 @@ def test_fault_without_a_victim_is_skipped(tmp_path, monkeypatch):
     _, events = run(tmp_path, monkeypatch, fault)
     assert {e["phase"] for e in events} == {"skipped"}
     assert {e["detail"] for e in events} == {"nobody there"}
+
+
+def test_fault_that_nobody_was_there_for_comes_once_more_behind_the_next(tmp_path, monkeypatch):
+    """With the draw that it had; no third time, or what never works would fill a run."""
+    drawn = []
+
+    def rare(world, rng):
+        drawn.append((rng.turn, rng.random()))
+        raise NotNow("nobody there")
+        yield
+
+    def usual(world, rng):
+        yield "somebody", 0.0
+        drawn.append("given")
+        yield
+
+    run_with(tmp_path, monkeypatch, {"rare": rare, "usual": usual}, ("rare", "usual", "usual"))
+    assert drawn == [drawn[0], "given", drawn[0], "given"]
+
+
+def test_both_come_again_where_the_one_around_could_not_be_given(tmp_path, monkeypatch):
+    told = []
+
+    def fault(name, absent=0):
+        def give(world, rng):
+            told.append(name)
+            if told.count(name) <= absent:
+                raise NotNow("nobody there")
+            yield "somebody", 0.0
+            yield
+
+        return give
+
+    faults = {"around": fault("around", 1), "inside": fault("inside"), "usual": fault("usual")}
+    run_with(tmp_path, monkeypatch, faults, (("around", "inside"), "usual"))
+    assert told == ["around", "usual", "around", "inside"]
+
+
+def run_with(tmp_path, monkeypatch, faults, order):
+    """Give faults in an order; a pair is one around another."""
+
+    def chosen(seed, names):
+        for turn, one in enumerate(order):
+            given = (one,) if isinstance(one, str) else one
+            yield [(name, Draw(seed, name, turn)) for name in given], False, 0.0
+
+    monkeypatch.setattr(nemesis, "FAULTS", faults)
+    monkeypatch.setattr(nemesis, "AFTER_SKIP_S", 0.0)
+    monkeypatch.setattr(nemesis, "schedule", chosen)
+    history = History(tmp_path / "history.jsonl")
+    Nemesis(World(), history, 1, list(faults), 1.0).run_until(time.monotonic() + 60)
+    history.close()
 
 
 def test_unknown_fault_is_refused(tmp_path):
