@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from spark_eos.embedded.jars import delta_jars
 from tests.chaos.oracle import committed_messages
-from tests.chaos.process import descendants, kill, temporary_files_in
+from tests.chaos.process import Guard, descendants, kill, temporary_files_in
 
 ROOT = Path(__file__).parents[2]
 # Half of a start is the compiler at work.
@@ -103,6 +103,7 @@ class Jobs:
         self.folder = folder
         self._place = place
         self._runs = []
+        self._guard = Guard()
 
     def file(self, job, **replaced):
         """The file of conf/embedded with other words in it."""
@@ -130,6 +131,7 @@ class Jobs:
         log = self.folder / f"{job}.log"
         run = Submitted(self._place, job, file, given | environment, log, arguments)
         self._runs.append(run)
+        self._guard.watch(run.process.pid)
         return run
 
     def run(self, job, file, *arguments, expect=0, **environment):
@@ -155,3 +157,4 @@ class Jobs:
         for run in self._runs:
             if run.process.poll() is None:
                 run.kill()
+        self._guard.close()

@@ -30,7 +30,8 @@ COMMIT_MUTANTS = (
         "EndTxn before the decision",
         "sink/decide.py",
         '    failpoint("checked")\n',
-        "    coordinator.end([r.identity for r in decided], committed=True, deadline=deadline)\n",
+        "    coordinator.end([r.identity for r in decided], committed=True, deadline=deadline)\n"
+        '    failpoint("checked")\n',
     ),
     mutant(
         "the planner's view of the log is not compared with the commit worker's",
