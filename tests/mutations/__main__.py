@@ -22,7 +22,7 @@ COPIED = ("spark_eos", "tests", "pyproject.toml")
 OPTIONS = ("-q", "-x", "--tb=line", "-p", "no:cacheprovider", "-p", "no:randomly", "-m")
 # The files of the simulation that take a minute and more. Most mutants are noticed before.
 LAST = ("every_crash_point", "two_drivers", "batch_write", "stop_in_commit")
-TIMEOUT_S = 600
+TIMEOUT_S = 1800
 CANNOT_RUN = re.compile(r"\b(Name|UnboundLocal|Attribute|Type|Import|ModuleNotFound)Error\b")
 
 
