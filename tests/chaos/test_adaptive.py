@@ -14,7 +14,7 @@ from tests.chaos.oracle import assert_none_open, committed_values, open_partitio
 from tests.chaos.transactions import end_open_transactions
 
 # Each test starts two drivers of its own, and on a busy machine that takes its time.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 PATIENCE_S = 150
 # A shuffle by key alone, without a number: Spark takes 4 partitions, and may coalesce them.
 BY_KEY = {"partitions": "key"}

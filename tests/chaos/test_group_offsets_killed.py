@@ -56,7 +56,6 @@ def loop(scenario, topic):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_driver_killed_around_the_offsets(loop):
     for step in ("offsets-prepared", "checked", "decided", "completed"):
         with loop.driver(step) as driver:

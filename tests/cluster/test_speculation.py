@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 PATIENCE_S = 240
 # A copy is started as soon as a task takes a second more than the others.
 SPECULATION = {

@@ -9,7 +9,7 @@ import pytest
 
 # The first of them waits for the archive, the cluster and the application, and each executor that
 # is killed has to be started and to unpack the archive anew.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 PATIENCE_S = 240
 
 

@@ -30,7 +30,7 @@ from spark_eos.protocol.outcome import Api, ErrorCode, Outcome, outcome_of
 from spark_eos.protocol.transaction import ProducerIdentity
 from tests.chaos.oracle import assert_exactly_once
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 IDS = 51
 FROZEN = 3
 ROUNDS = 3  # so often each id is asked for again before the leader wakes up

@@ -8,7 +8,7 @@ import pytest
 # The topics that conf/embedded/kafka_to_delta.yaml reads.
 PATTERN = r"^invoices(\.ch)?$"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 def forget_last_commit(checkpoint):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 def test_replay(jobs, spark, topic):
