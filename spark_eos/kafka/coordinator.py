@@ -83,16 +83,21 @@ class CoordinatorClient:
         """
         wanted = sorted(set(partitions))
         topics = sorted({topic for topic, _ in wanted})
+        asked = f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are"
         pauses = Pauses(deadline)
+        said: Answer | None = None
         while topics:
             answer = self._followed.leaders(topics, deadline)
             if answer.code == ErrorCode.NONE:
                 missing = [place for place in wanted if answer.part.get(place, 0) < 0]
                 if not missing:
                     return
-                answer = Answer(code=answer.code, detail="{}-{} has no leader".format(*missing[0]))
-            if answer.login_refused or not pauses.wait():
-                self._fail(f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are", answer)
+                said = Answer(code=answer.code, detail="{}-{} has no leader".format(*missing[0]))
+            if answer.login_refused:
+                self._fail(asked, answer)
+            if not pauses.wait():
+                # The deadline cuts the last question short: what a broker said before tells more.
+                self._fail(asked, said or answer)
 
     def describe(
         self, transactional_ids: Sequence[str], deadline: Deadline

@@ -51,6 +51,12 @@ class FakeWire:
                 for key in request.transactional_ids
             ]
             return types.SimpleNamespace(transaction_states=states)
+        if name == "MetadataRequest":
+            led = types.SimpleNamespace(partition_index=0, leader_id=answer)
+            topics = [
+                types.SimpleNamespace(name=topic.name, partitions=[led]) for topic in request.topics
+            ]
+            return types.SimpleNamespace(topics=topics)
         return types.SimpleNamespace(error_code=answer, producer_id=9, producer_epoch=1)
 
 
@@ -163,3 +169,20 @@ def test_ids_of_one_coordinator_are_described_together(connected: Any) -> None:
         "FindCoordinatorRequest",
         "DescribeTransactionsRequest",
     ]
+
+
+def test_partition_without_a_leader_is_named_where_the_last_question_was_cut_short(
+    connected: Any,
+) -> None:
+    cut = Failure(code=E.REQUEST_TIMED_OUT, text="timed out after 5 ms")
+    with pytest.raises(BrokerUnreachableError, match="t-0 has no leader"):
+        connected(FakeWire([-1, cut])).await_leaders([("t", 0)], Deadline.after_ms(20))
+    with pytest.raises(BrokerUnreachableError, match="timed out after 5 ms"):
+        connected(FakeWire([cut])).await_leaders([("t", 0)], Deadline.after_ms(20))
+    connected(FakeWire([-1, cut, 2])).await_leaders([("t", 0)], Deadline.after_ms(5_000))
+
+
+def test_refused_login_is_said_where_a_partition_had_no_leader_before(connected: Any) -> None:
+    refused = Failure(code=E.NETWORK_EXCEPTION, text="wrong password", login_refused=True)
+    with pytest.raises(OptionError, match="wrong password"):
+        connected(FakeWire([-1, refused])).await_leaders([("t", 0)], Deadline.after_ms(5_000))
