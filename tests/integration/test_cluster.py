@@ -69,8 +69,8 @@ def test_unreachable_servers_are_named_within_the_deadline(
     away = ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"})
     started = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1,127\.0\.0\.1:2.*refused"):
-        ask(away, soon(500))
-    assert time.monotonic() - started < 5  # room for a busy machine
+        ask(away, soon(1_000))
+    assert time.monotonic() - started < 10  # room for a busy machine
 
 
 @pytest.fixture(scope="module")

@@ -57,10 +57,10 @@ class Query:
                 self.options.client,
                 f"spark-eos-{self.query_id}-{number}",
                 timeout_ms=self.options.transaction_timeout_ms,
-                send_timeout_ms=10_000,
+                send_timeout_ms=30_000,
             )
-            producer.partition_count(self.topic, Deadline.after_ms(10_000))
-            producer.begin(Deadline.after_ms(10_000))
+            producer.partition_count(self.topic, Deadline.after_ms(30_000))
+            producer.begin(Deadline.after_ms(30_000))
             rows = [value.encode() for value in values]
             producer.send(Rows(topic=self.topic, keys=[None] * len(rows), values=rows))
             messages.append(
@@ -72,7 +72,7 @@ class Query:
                         partition=number,
                         records=len(rows),
                         digest=f"d{number}",
-                        transaction=producer.prepare(Deadline.after_ms(10_000)),
+                        transaction=producer.prepare(Deadline.after_ms(30_000)),
                     ),
                     tail=tail,
                     planned_at=time.monotonic(),
@@ -157,7 +157,7 @@ def test_abort_of_an_attempt_that_recovery_has_judged_changes_nothing(query, mon
     coordinator = CoordinatorClient(ClientConfig(pairs=query.options.client.pairs))
     for message, committed in zip(messages, (True, False), strict=True):
         identity = message.result.transaction.identity
-        coordinator.end([identity], committed=committed, deadline=Deadline.after_ms(10_000))
+        coordinator.end([identity], committed=committed, deadline=Deadline.after_ms(30_000))
     coordinator.close()
     assert plan_batch(query.options).committed_partitions == {0}
     judged = query.states()
@@ -194,7 +194,7 @@ def test_timed_out_transaction_is_not_decided(query):
     coordinator.fence(
         [messages[1].result.transaction.identity.transactional_id],
         timeout_ms=60_000,
-        deadline=Deadline.after_ms(10_000),
+        deadline=Deadline.after_ms(30_000),
     )
     coordinator.close()
     with pytest.raises(TransactionLostError, match="Nothing was decided"):

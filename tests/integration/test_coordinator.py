@@ -312,7 +312,7 @@ def test_unreachable_broker_ends_with_the_deadline_and_is_named(kind: str) -> No
                 ask()
         answers = client.end([identity], committed=True, deadline=soon(400))
         assert answers[identity.transactional_id].outcome is Outcome.UNKNOWN
-        assert time.monotonic() - started < 4 * 0.4 + 5.0  # room for a busy machine
+        assert time.monotonic() - started < 4 * 0.4 + 10  # room for a busy machine
         client.close()
 
 
@@ -320,7 +320,7 @@ def test_nothing_is_logged_about_a_broker_that_is_away(caplog: pytest.LogCapture
     caplog.set_level(logging.WARNING)
     client = CoordinatorClient(ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"}))
     with pytest.raises(BrokerUnreachableError, match="ECONNREFUSED"):
-        client.list_open(soon(200))
+        client.list_open(soon(1_000))
     assert caplog.records == []
 
 

@@ -72,7 +72,7 @@ def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
     )
     for record in (kept, lost):
         committed = record is kept
-        coordinator.end([record.identity], committed=committed, deadline=Deadline.after_ms(10_000))
+        coordinator.end([record.identity], committed=committed, deadline=Deadline.after_ms(30_000))
     assert plan_batch(query.options).committed_partitions == {0}
     with pytest.raises(OperatorError, match="is decided on the Kafka cluster"):
         plan_batch(elsewhere)

@@ -32,9 +32,9 @@ def prepare(tmp_path, kafka, topic):
     )
 
     def run():
-        found = offsets.prepare_offsets(options, QUERY, 0, Deadline.after_ms(10_000))
+        found = offsets.prepare_offsets(options, QUERY, 0, Deadline.after_ms(30_000))
         coordinator_client(options.client).end(
-            [found.identity], committed=False, deadline=Deadline.after_ms(10_000)
+            [found.identity], committed=False, deadline=Deadline.after_ms(30_000)
         )
         return found
 

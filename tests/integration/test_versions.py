@@ -101,7 +101,7 @@ def test_version_that_is_torn_has_to_be_written_before_the_next(application, mon
     kept, lost = log.last_batch(application.options(1).query_id).pending
     coordinator = CoordinatorClient(application.options(1).client)
     for record, committed in ((kept, True), (lost, False)):
-        coordinator.end([record.identity], committed=committed, deadline=Deadline.after_ms(10_000))
+        coordinator.end([record.identity], committed=committed, deadline=Deadline.after_ms(30_000))
     coordinator.close()
     with pytest.raises(OperatorError, match=r"version 1 .* is committed in part"):
         plan_write(application.options(2))
