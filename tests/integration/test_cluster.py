@@ -70,7 +70,7 @@ def test_unreachable_servers_are_named_within_the_deadline(
     started = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1,127\.0\.0\.1:2.*refused"):
         ask(away, soon(1_000))
-    assert time.monotonic() - started < 10  # room for a busy machine
+    assert time.monotonic() - started < 5  # room for a busy machine
 
 
 @pytest.fixture(scope="module")

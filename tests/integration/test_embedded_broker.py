@@ -113,7 +113,7 @@ def test_killed_parent_leaves_no_broker_behind(tmp_path: Path) -> None:
         assert broker is not None
         parent.send_signal(signal.SIGKILL)
         assert parent.wait(TIMEOUT_S) == -signal.SIGKILL
-        assert broker.wait(timeout_s=20.0)
+        assert broker.wait(timeout_s=5.0)
     with EmbeddedKafka(tmp_path) as again:  # the folder is usable at once
         assert again.pids
 
@@ -124,7 +124,7 @@ def test_killed_supervisor_takes_the_broker_with_it(tmp_path: Path) -> None:
         broker = ProcessIdentity.of(kafka.pids[1])
         assert broker is not None
         os.kill(_parent_of(broker.pid), signal.SIGKILL)
-        assert broker.wait(timeout_s=20.0)
+        assert broker.wait(timeout_s=5.0)
     finally:
         kafka.stop()
 

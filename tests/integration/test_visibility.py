@@ -127,7 +127,7 @@ def test_open_one_is_looked_at_again_until_it_ends(
     later.start()
     started = time.monotonic()
     assert fates(config, [("t", written)], soon()) == {"t": Fate.COMMITTED}
-    assert time.monotonic() - started > 0.5
+    assert 0.5 < time.monotonic() - started < 10
     later.join()
 
 
@@ -226,7 +226,7 @@ def test_unreachable_broker_is_no_fate() -> None:
     started = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1"):
         fates(away, [("t", [place])], soon(500))
-    assert time.monotonic() - started < 10  # room for a busy machine
+    assert time.monotonic() - started < 3
 
 
 def delete_before(servers: str, topic: str, partition: int, offset: int) -> None:
