@@ -28,7 +28,7 @@ class Batch:
 def read_batches(log_location: Path) -> list[Batch]:
     """The decided batches, in order."""
     found: dict[int, Batch] = {}
-    for row in TransactionLog.open(str(log_location)).records().to_pylist():
+    for row in TransactionLog.existing(str(log_location)).records().to_pylist():
         if row["transaction_status"] != TransactionState.PREPARE_COMMIT.wire_name:
             continue
         rows = sum(part["records"] for part in row["transaction_partitions"])

@@ -71,7 +71,7 @@ def write_batch(
     try:
         rows = transformed(records, configuration)
         version = {
-            "txnAppId": application(job.name, job.checkpoint),
+            "txnAppId": application("kafka_to_delta", job.checkpoint),
             "txnVersion": str(batch_id),
         }
         if job.dead_letter_table is not None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spark_eos.foreach_batch import txn_options
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["__version__", "register"]
+__all__ = ["__version__", "register", "txn_options"]
 
 __version__ = "0.1.0"
 

@@ -11,9 +11,12 @@
     │   ├── NonDeterministicReplayError  the batch that runs again is not the batch that was logged
     │   ├── DataLossError                offsets that were to be read are gone from Kafka
     │   ├── GroupInUseError              a consumer is a member of the group that a query moves
+    │   ├── StaleLogError                Kafka has decisions that the transaction log does not have
+    │   ├── TopicReplacedError           a topic was deleted after a batch for it was decided
     │   └── OutcomeUnknownError          nobody can tell any more what became of a transaction
     └── LogError                     stop: the transaction log is not what it should be
         ├── ForeignTableError            the path holds some other Delta table
+        ├── NestedLogError               the log lies inside of another table, or contains one
         ├── LogVersionError              the log was written by a newer release
         └── CorruptLogError              an invariant of the log does not hold
 
@@ -66,6 +69,14 @@ class GroupInUseError(OperatorError):
     """A plain consumer has joined the group whose offsets move with the batches of a query."""
 
 
+class StaleLogError(OperatorError):
+    """The transaction log is older than what Kafka has committed: restored, copied or lost."""
+
+
+class TopicReplacedError(OperatorError):
+    """A topic that a decided batch was written to was deleted, or deleted and created again."""
+
+
 class OutcomeUnknownError(OperatorError):
     """The records that could tell whether a transaction was committed are gone."""
 
@@ -76,6 +87,10 @@ class LogError(SparkEosError):
 
 class ForeignTableError(LogError):
     """The path of the transaction log holds a Delta table of another kind."""
+
+
+class NestedLogError(LogError):
+    """The log and another table, or a checkpoint, lie one inside of the other."""
 
 
 class LogVersionError(LogError):

@@ -89,6 +89,7 @@ def server_properties(
     return {
         "process.roles": "broker,controller",
         "node.id": str(me.node),
+        "broker.rack": str(me.node),
         "controller.quorum.voters": ",".join(address.voter for address in everyone),
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",

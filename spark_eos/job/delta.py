@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from spark_eos.foreach_batch import txn_app_id
 from spark_eos.recovery.checkpoint import Checkpoint
 
 # The jar comes with the submit: --packages io.delta:delta-spark_4.2_2.13:4.4.0
@@ -12,7 +13,7 @@ DELTA_SETTINGS: Final = {
 
 
 def application(name: str, checkpoint: str) -> str:
-    """Who writes. The numbers of batches mean something only within one checkpoint, so its id is
-    a part: with a new checkpoint they start at 0, and none may be taken for one of the old.
+    """The txnAppId of a job's micro-batches. A job knows its checkpoint, so it reads the id there:
+    that also works in Spark Connect.
     """
-    return f"{name}:{Checkpoint(checkpoint).query_id()}"
+    return txn_app_id(name, Checkpoint(checkpoint).query_id())

@@ -7,6 +7,7 @@ a person is tried again, with pauses that grow, until a number of tries in a row
 import logging
 import re
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +20,10 @@ from spark_eos.job.sections import Restart
 
 _LOG = logging.getLogger(__name__)
 
-_RAISED = re.compile(r"\b([A-Z][A-Za-z]*Error)\b")
+# As Python's traceback names an error: the qualified name begins the line. The same name in another
+# module, or inside of some other text, says nothing.
+_RAISED = re.compile(r"^([A-Za-z_]\w*(?:\.\w+)+)(?=:|$)", re.MULTILINE)
+_OWN = re.compile(r"^spark_eos\.errors\.(\w+: .*)$", re.MULTILINE)
 
 
 class Exit(int, Enum):
@@ -56,9 +60,9 @@ def verdict(error: Exception) -> Exit | None:
     """
     if isinstance(error, ConnectionError | Py4JNetworkError):
         return Exit.GAVE_UP
-    names = {type(error).__name__, *_RAISED.findall(str(error))}
+    names = set(_RAISED.findall("".join(traceback.format_exception(error))))
     for kind, exit_code in _FOR_GOOD.items():
-        if names & {found.__name__ for found in _family(kind)}:
+        if names & {f"{found.__module__}.{found.__qualname__}" for found in _family(kind)}:
             return exit_code
     return None
 
@@ -92,7 +96,7 @@ def reason(error: Exception) -> str:
     text = str(error)
     if isinstance(error, errors.SparkEosError):
         return text
-    own = re.findall(r"^(?:.*spark_eos\.errors\.)([A-Z]\w*Error: .*)$", text, re.MULTILINE)
+    own = _OWN.findall(text)
     first = next((line for line in text.splitlines() if line.strip()), "")
     return own[-1] if own else f"{type(error).__name__}: {first}"
 

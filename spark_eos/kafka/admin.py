@@ -1,6 +1,7 @@
 """Driver. An admin client whose failures have one clear text each."""
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -11,7 +12,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.follow import Pauses
 from spark_eos.protocol.deadline import Deadline
+
+T = TypeVar("T")
+
+# How long the first client gets for an answer; each further one gets more.
+FIRST_ATTEMPT_S: Final = 1.0
+ATTEMPT_GROWTH: Final = 1.5
 
 NOT_AUTHORIZED: Final = frozenset(
     {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
@@ -42,6 +50,27 @@ PASSING: Final = frozenset(
 def timeout_s(deadline: Deadline) -> float:
     """What is left, as librdkafka takes it: it knows no zero."""
     return max(0.001, deadline.remaining_s)
+
+
+def ask_any_broker(
+    config: ClientConfig, ask: Callable[["Admin", Deadline], T], deadline: Deadline
+) -> T:
+    """The answer to a question that every broker can answer.
+
+    librdkafka asks one broker and waits for it: the controller. Kafka 4 names any of its brokers as
+    that, also one that is frozen. So where no answer comes, a new client asks again.
+    """
+    pauses, limit_s = Pauses(deadline), FIRST_ATTEMPT_S
+    while True:
+        # The last attempt lasts until the deadline, or it would be too short to say what is wrong.
+        is_last = deadline.remaining_s < limit_s + FIRST_ATTEMPT_S
+        attempt = deadline if is_last else deadline.at_most_s(limit_s)
+        try:
+            return ask(Admin(config), attempt)
+        except BrokerUnreachableError:
+            if not pauses.wait():
+                raise
+        limit_s *= ATTEMPT_GROWTH
 
 
 class Admin:

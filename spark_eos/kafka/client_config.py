@@ -20,6 +20,9 @@ _SECRET = re.compile(
 )
 _SERVER = re.compile(r"(?:[A-Za-z_]+://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]/]+)(?::(?P<port>\d+))?")
 _LAST_PORT: Final = 65535
+# A mistyped name must stay an error. A producer's default is true: to ask a broker about a missing
+# topic would create the topic, and the second attempt would write into it.
+_FIXED: Final[Mapping[str, Any]] = {"allow.auto.create.topics": False}
 
 
 def is_secret(name: str) -> bool:
@@ -53,8 +56,11 @@ class ClientConfig:
         return dict(self.pairs).get(name)
 
     def librdkafka(self, **overrides: Any) -> dict[str, Any]:
-        """For a confluent client: `config.librdkafka(**{"enable.idempotence": True})`."""
-        return {**dict(self.pairs), **overrides}
+        """For a confluent client: `config.librdkafka(**{"enable.idempotence": True})`.
+
+        Every client of the project gets its settings here, so no client can create a topic.
+        """
+        return {**dict(self.pairs), **overrides, **_FIXED}
 
     def kafka_python(self) -> dict[str, Any]:
         """The same connection in kafka-python's names; raise for what it cannot do."""

@@ -1,5 +1,6 @@
 """Driver. What a job must know of its cluster before it writes: topics, partitions, limits."""
 
+import random
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
@@ -18,8 +19,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from spark_eos.errors import OptionError
-from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
+from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, ask_any_broker, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.topic_id import topic_id_text
 from spark_eos.protocol.deadline import Deadline
 
 
@@ -42,8 +44,16 @@ def existing_partitions(
     config: ClientConfig, topics: Sequence[str], deadline: Deadline
 ) -> dict[str, int | None]:
     """The number of partitions of each topic; None for one that does not exist."""
-    described = describe_topics(Admin(config), topics, deadline)
+    described = _describe_topics(config, topics, deadline)
     return {t: None if d is None else len(d.partitions) for t, d in described.items()}
+
+
+def topic_ids(
+    config: ClientConfig, topics: Sequence[str], deadline: Deadline
+) -> dict[str, str | None]:
+    """The id of each topic; None for one that does not exist, or where the cluster gives none."""
+    described = _describe_topics(config, topics, deadline)
+    return {t: None if d is None else topic_id_text(d.topic_id) for t, d in described.items()}
 
 
 def describe_topics(
@@ -70,6 +80,14 @@ def describe_topics(
                 raise admin.refusal(exception, f"topic '{topic}'") from None
             found[topic] = None
     return found
+
+
+def _describe_topics(
+    config: ClientConfig, topics: Sequence[str], deadline: Deadline
+) -> dict[str, TopicDescription | None]:
+    return ask_any_broker(
+        config, lambda admin, attempt: describe_topics(admin, topics, attempt), deadline
+    )
 
 
 def last_stable_offsets(
@@ -111,14 +129,19 @@ def _latest(
 
 def cluster_id(config: ClientConfig, deadline: Deadline) -> str:
     """The name that the cluster gave to itself."""
-    return str(_describe_cluster(Admin(config), deadline).cluster_id)
+    described = ask_any_broker(config, _describe_cluster, deadline)
+    return str(described.cluster_id)
 
 
 def max_transaction_timeout_ms(config: ClientConfig, deadline: Deadline) -> int | None:
     """The broker's transaction.max.timeout.ms; None where this user may not see it."""
-    admin = Admin(config)
-    node = _describe_cluster(admin, deadline).nodes[0]
-    return admin.setting(ResourceType.BROKER, str(node.id), "transaction.max.timeout.ms", deadline)
+
+    def ask(admin: Admin, attempt: Deadline) -> int | None:
+        node = random.choice(_describe_cluster(admin, attempt).nodes)  # noqa: S311, any of them
+        name = "transaction.max.timeout.ms"
+        return admin.setting(ResourceType.BROKER, str(node.id), name, attempt)
+
+    return ask_any_broker(config, ask, deadline)
 
 
 def _describe_cluster(admin: Admin, deadline: Deadline) -> DescribeClusterResult:

@@ -86,6 +86,5 @@ def _librdkafka(settings: ConsumerSettings) -> dict[str, Any]:
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
-            "allow.auto.create.topics": False,
         },
     )

@@ -12,20 +12,22 @@ from typing import Any, Final, NoReturn
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
 from spark_eos.kafka import messages
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.follow import Answer, Followed, Pauses, Question
+from spark_eos.kafka.follow import Answer, Followed, Pauses, Question, TopicMetadata
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import AUTHORIZATION, Api, ErrorCode, Outcome, outcome_of
-from spark_eos.protocol.state import TransactionState, state_named
+from spark_eos.protocol.ownership import ProducerEpoch, Token
+from spark_eos.protocol.state import COMMITTED_STATES, TransactionState, state_named
 from spark_eos.protocol.transaction import ProducerIdentity, TransactionDescription
 
 SHOWN_IDS: Final = 3
+# How long a broker may take to learn of a topic that was created.
+_OUTDATED_MS: Final = 5_000
 OPEN_STATES: Final = (
     TransactionState.ONGOING,
     TransactionState.PREPARE_COMMIT,
     TransactionState.PREPARE_ABORT,
     TransactionState.PREPARE_EPOCH_FENCE,
 )
-COMMITTED_STATES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 _ACL: Final = {Api.DESCRIBE_TRANSACTIONS: "DESCRIBE", Api.INIT_PRODUCER_ID: "WRITE"}
 
@@ -75,29 +77,44 @@ class CoordinatorClient:
             for key, answer in self._followed.ask(question, by_id, deadline).items()
         }
 
-    def await_leaders(self, partitions: Iterable[tuple[str, int]], deadline: Deadline) -> None:
-        """Return when each of the partitions has a leader, or does not exist any more.
+    def await_leaders(
+        self,
+        partitions: Iterable[tuple[str, int]],
+        topic_ids: Mapping[str, str],
+        deadline: Deadline,
+    ) -> dict[str, str | None]:
+        """Return when each of the partitions has a leader. A coordinator of Kafka 4 takes one
+        without a leader for deleted: it leaves its marker out and calls the transaction complete,
+        and what was committed there stays hidden for good.
 
-        A coordinator of Kafka 4 takes one without a leader for deleted: it leaves its marker out
-        and calls the transaction complete, and what was committed there stays hidden for good.
+        The answer has the topics that are not the ones of `topic_ids` any more, with their new id,
+        or with None where there is no such topic. A broker may be late to learn of a topic, so
+        such an answer is asked for again.
         """
         wanted = sorted(set(partitions))
-        topics = sorted({topic for topic, _ in wanted})
+        topics = sorted({topic for topic, _ in wanted} | topic_ids.keys())
         asked = f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are"
         pauses = Pauses(deadline)
+        late = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
         said: Answer | None = None
         while topics:
-            answer = self._followed.leaders(topics, deadline)
+            answer = self._followed.topics(topics, deadline)
             if answer.code == ErrorCode.NONE:
-                missing = [place for place in wanted if answer.part.get(place, 0) < 0]
+                replaced = _replaced(topic_ids, answer.part)
+                if replaced:
+                    if late.wait():
+                        continue
+                    return replaced
+                missing = [place for place in wanted if not _has_leader(answer.part, *place)]
                 if not missing:
-                    return
+                    return {}
                 said = Answer(code=answer.code, detail="{}-{} has no leader".format(*missing[0]))
-            if answer.login_refused:
+            if answer.login_refused or answer.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._fail(asked, answer)
             if not pauses.wait():
                 # The deadline cuts the last question short: what a broker said before tells more.
                 self._fail(asked, said or answer)
+        return {}
 
     def describe(
         self, transactional_ids: Sequence[str], deadline: Deadline
@@ -143,6 +160,45 @@ class CoordinatorClient:
             )
             for key, answer in answers.items()
         }
+
+    def start_driver(
+        self, transactional_id: str, mark: int, deadline: Deadline
+    ) -> ProducerEpoch | None:
+        """Move the epoch of a query's own id to one that nobody else gets; None where it is not
+        known whether that was done. Not asked twice: each request moves it once more.
+        """
+        question = Question(
+            api=Api.INIT_PRODUCER_ID,
+            build=lambda ids: messages.init_producer_id(ids[0], mark),
+            may_repeat=False,
+        )
+        return self._moved(question, transactional_id, deadline)
+
+    def move_driver(
+        self, transactional_id: str, token: Token, deadline: Deadline
+    ) -> ProducerEpoch | None:
+        """Move the epoch of a query's own id once, from the one before; None where it is not there.
+
+        May be asked again: the coordinator answers a repeated request as it did the first time.
+        """
+        before = token.before or messages.NO_EXPECTATION
+        question = Question(
+            api=Api.INIT_PRODUCER_ID,
+            build=lambda ids: messages.init_producer_id(ids[0], token.mark, before),
+        )
+        return self._moved(question, transactional_id, deadline)
+
+    def _moved(
+        self, question: Question, transactional_id: str, deadline: Deadline
+    ) -> ProducerEpoch | None:
+        answer = self._followed.ask(question, [transactional_id], deadline)[transactional_id]
+        outcome = outcome_of(question.api, answer.code)
+        if outcome is Outcome.DONE:
+            return ProducerEpoch(answer.part.producer_id, answer.part.producer_epoch)
+        if answer.code in _FENCED or (outcome is Outcome.UNKNOWN and not question.may_repeat):
+            return None
+        self._check(question.api, {transactional_id: answer})
+        return None
 
     def list_open(self, deadline: Deadline) -> list[TransactionListing]:
         """Every transaction of the cluster that is not over and that this user may see."""
@@ -204,6 +260,23 @@ class CoordinatorClient:
         raise BrokerUnreachableError(
             f"{servers} did not answer {asked} within the deadline; the last was: {answer.text}"
         )
+
+
+def _replaced(
+    topic_ids: Mapping[str, str], found: Mapping[str, TopicMetadata]
+) -> dict[str, str | None]:
+    """The topics that are not those of `topic_ids`. A cluster without ids cannot tell."""
+    now = {topic: found[topic].topic_id if topic in found else None for topic in topic_ids}
+    return {
+        topic: now[topic]
+        for topic, topic_id in topic_ids.items()
+        if now[topic] != topic_id and not (topic in found and now[topic] is None)
+    }
+
+
+def _has_leader(found: Mapping[str, TopicMetadata], topic: str, partition: int) -> bool:
+    """A partition that is not there needs none."""
+    return topic not in found or found[topic].leaders.get(partition, 0) >= 0
 
 
 def _refused(api: Api, transactional_id: str, answer: Answer) -> NoReturn:

@@ -18,9 +18,20 @@ class DataLoss:
         """Raise, or warn and return: the caller then goes on without these records."""
         self._report(
             f"records that were to be read are gone from Kafka: {what}. Retention removed them, or "
-            "the topic was deleted and made anew. To go on without them set failOnDataLoss to "
-            "false; that they stay next time, keep them longer than the query may be down",
-            what,
+            "the topic was deleted and created again. To go on without them, set failOnDataLoss to "
+            "false. To prevent this, raise the topic's retention above the time that the query may "
+            "be down",
+            f"going on without them: {what}",
+        )
+
+    def report_replaced(self, what: str) -> None:
+        """The same for a topic that was deleted and created again, which is named by its id."""
+        self._report(
+            f"{what}. What was not read of the old topic is gone. To read the new topic from its"
+            " beginning, start with a new checkpointLocation and startingOffsets earliest. Or set"
+            " failOnDataLoss to false: the query then goes on with the new topic from its earliest"
+            " offset",
+            f"going on with the new topic from its earliest offset: {what}",
         )
 
     def report_left_out(self, what: str, option: str) -> None:
@@ -28,10 +39,10 @@ class DataLoss:
         self._report(
             f"records that were to be read would be left out: {what}. Put it back into {option}, or"
             " to go on without it set failOnDataLoss to false",
-            what,
+            f"going on without them: {what}",
         )
 
-    def _report(self, text: str, what: str) -> None:
+    def _report(self, text: str, warning: str) -> None:
         if self.fail:
             raise DataLossError(text)
-        _LOG.warning("failOnDataLoss is false, going on without them: %s", what)
+        _LOG.warning("failOnDataLoss is false, %s", warning)

@@ -2,22 +2,25 @@
 
 A question goes to all its ids at once. What was not settled is asked again after a pause that
 grows, until the deadline: the coordinator is loading, is moving, is gone with its broker, or is
-still busy with the markers of the transaction before. Every request here may be repeated.
+still busy with the markers of the transaction before. Requests may be repeated here, unless the
+question says that they may not.
 """
 
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_eos.kafka import messages
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.failure import Failure
+from spark_eos.kafka.topic_id import topic_id_text
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import (
     COORDINATOR_MOVED,
+    NOT_DONE,
     Api,
     ErrorCode,
     Outcome,
@@ -51,11 +54,31 @@ class Question:
     api: Api
     build: Callable[[Sequence[str]], Any]
     read: Callable[[Any], Iterable[tuple[str, Answer]]] | None = None
+    may_repeat: bool = True  # else it is not sent again while it may have been done
 
     @property
     def takes_many(self) -> bool:
         """Whether one request can be about several ids; else its response is the answer."""
         return self.read is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicMetadata:
+    """A topic: its id, None where the cluster gives none, and the leader of each partition.
+
+    A leader is negative for a partition that has none.
+    """
+
+    topic_id: str | None
+    leaders: Mapping[int, int]
+
+
+# Of a partition without a leader the topic's own error is told too.
+_TOPIC_ANSWERS: Final = (
+    ErrorCode.NONE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+)
 
 
 class Followed:
@@ -80,11 +103,13 @@ class Followed:
         pauses = Pauses(deadline)
         while waiting:
             answers |= self._find(waiting, deadline)
-            answers |= self._send(question, [k for k in waiting if k in self._nodes], deadline)
+            sent = [key for key in waiting if key in self._nodes]
+            answers |= self._send(question, sent, deadline)
             waiting = [
                 key
                 for key in waiting
                 if outcome_of(question.api, answers[key].code) is Outcome.UNKNOWN
+                and (question.may_repeat or key not in sent or answers[key].code in NOT_DONE)
             ]
             for key in waiting:
                 if answers[key].code in COORDINATOR_MOVED:
@@ -110,17 +135,24 @@ class Followed:
             if failed[0].login_refused or not pauses.wait():
                 return failed[:1]
 
-    def leaders(self, topics: Sequence[str], deadline: Deadline) -> Answer:
-        """The node that leads each partition, as any broker knows it: negative where none does."""
-        (response,) = self._wire.send_all([(None, messages.metadata(topics))], deadline)
+    def topics(self, names: Sequence[str], deadline: Deadline) -> Answer:
+        """The topics as any broker knows them: a `TopicMetadata` for each that exists."""
+        (response,) = self._wire.send_all([(None, messages.metadata(names))], deadline)
         if isinstance(response, Failure):
             return _answer(response)
-        led = {
-            (topic.name, partition.partition_index): partition.leader_id
-            for topic in response.topics
-            for partition in topic.partitions
+        found = {topic.name: topic for topic in response.topics}
+        refused = [t for t in found.values() if t.error_code not in _TOPIC_ANSWERS]
+        if refused:
+            return Answer(code=refused[0].error_code)
+        known = {
+            name: TopicMetadata(
+                topic_id=topic_id_text(topic.topic_id),
+                leaders={p.partition_index: p.leader_id for p in topic.partitions},
+            )
+            for name, topic in found.items()
+            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         }
-        return Answer(code=ErrorCode.NONE, part=led)
+        return Answer(code=ErrorCode.NONE, part=known)
 
     def cluster_id(self, deadline: Deadline) -> Answer:
         """The name of the cluster. Costs no request where one was answered before."""

@@ -27,6 +27,18 @@ T = TypeVar("T")
 
 _NOT_ALLOWED: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 _LOOK_EVERY_S: Final = 0.02
+# A question that got no answer is asked by a new client: the coordinator may have moved.
+_ATTEMPT_S: Final = 5.0
+_WHY_MS: Final = 1_000
+# What a broker answers to a commit of somebody who is no member, while the group has members.
+_HAS_MEMBERS: Final = frozenset(
+    {
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.NON_EMPTY_GROUP,
+    }
+)
 
 _consumers: dict[tuple[ClientConfig, str], Any] = {}
 _admins: dict[ClientConfig, Admin] = {}
@@ -68,17 +80,93 @@ def committed_offsets(
 
     Offsets in a transaction that is not over are neither: they are waited for.
     """
+    while True:
+        try:
+            return _committed(config, group_id, partitions, "read_committed", deadline)
+        except KafkaException as exception:
+            code = exception.args[0].code()
+            if code not in PASSING and code >= 0:
+                raise _refusal(_admins.get(config) or Admin(config), exception, group_id) from None
+        if deadline.passed:
+            raise _not_told(config, group_id, partitions)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _committed(
+    config: ClientConfig,
+    group_id: str,
+    partitions: list[tuple[str, int]],
+    isolation_level: str,
+    deadline: Deadline,
+) -> Offsets:
+    """Ask once. At read_committed, offsets in an open transaction are no answer.
+
+    By a consumer that never joins the group, not by an admin client: where the coordinator has
+    moved, the admin client's ListConsumerGroupOffsets ends the whole process (librdkafka #5040).
+    """
+    consumer = Consumer(
+        config.librdkafka(
+            **{
+                "group.id": group_id,
+                "isolation.level": isolation_level,
+                "enable.auto.commit": False,
+                "reconnect.backoff.ms": 10,
+                "retry.backoff.ms": 20,
+                "retry.backoff.max.ms": 100,
+                "statistics.interval.ms": 0,
+                "log_level": 0,
+            }
+        )
+    )
+    try:
+        asked = [ConfluentPartition(*place) for place in partitions]
+        answer = consumer.committed(asked, timeout=min(_ATTEMPT_S, timeout_s(deadline)))
+    finally:
+        consumer.close()
+    for place in answer:
+        if place.error is not None:
+            raise KafkaException(place.error)
+    return {(p.topic, p.partition): p.offset for p in answer if p.offset >= 0}
+
+
+def _not_told(
+    config: ClientConfig, group_id: str, partitions: list[tuple[str, int]]
+) -> BrokerUnreachableError:
+    """Tell an open transaction, whose offsets are known and not stable, from no answer at all."""
+    try:
+        _committed(config, group_id, partitions, "read_uncommitted", Deadline.after_ms(_WHY_MS))
+    except KafkaException as exception:
+        reason = config.redact(exception.args[0].str())
+        return BrokerUnreachableError(
+            f"{config.bootstrap_servers} did not tell the offsets of group '{group_id}' within the"
+            f" deadline: {reason}"
+        )
+    return BrokerUnreachableError(
+        f"group '{group_id}' has offsets in a transaction that is still open: start the query"
+        " again when it has ended"
+    )
+
+
+def put_offsets(
+    config: ClientConfig, group_id: str, offsets: Offsets, deadline: Deadline
+) -> Offsets:
+    """Commit offsets of a group that has no members; returns those that the broker took.
+
+    It takes none while the group has a member, and none of a topic that does not exist.
+    """
+    left_out = {*_HAS_MEMBERS, KafkaError.UNKNOWN_TOPIC_OR_PART}
 
     def ask(admin: Admin) -> Offsets:
-        asked = ConsumerGroupTopicPartitions(group_id, [ConfluentPartition(*p) for p in partitions])
-        futures = admin.client.list_consumer_group_offsets(
-            [asked], require_stable=True, request_timeout=timeout_s(deadline)
+        places = [ConfluentPartition(*place, offset) for place, offset in offsets.items()]
+        futures = admin.client.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group_id, places)], request_timeout=timeout_s(deadline)
         )
-        answer = admin.result(futures[group_id], f"offsets of group '{group_id}'", deadline)
+        answer = admin.result(futures[group_id], f"group '{group_id}' to take offsets", deadline)
         for place in answer.topic_partitions:
-            if place.error is not None:
+            if place.error is not None and place.error.code() not in left_out:
                 raise KafkaException(place.error)
-        return {(p.topic, p.partition): p.offset for p in answer.topic_partitions if p.offset >= 0}
+        taken = [place for place in answer.topic_partitions if place.error is None]
+        return {(place.topic, place.partition): place.offset for place in taken}
 
     return _ask(config, group_id, ask, deadline) or {}
 
@@ -110,9 +198,7 @@ def _ask(
                 return None
             if code not in PASSING or deadline.passed:
                 raise _refusal(admin, exception, group_id) from None
-            if code == KafkaError.UNSTABLE_OFFSET_COMMIT:
-                _admins[config] = admin
-            # Else it may go on asking a coordinator that was: a new one asks who it is.
+            # It may go on asking a coordinator that was: a new one asks who it is.
             time.sleep(_LOOK_EVERY_S)
         else:
             _admins[config] = admin
@@ -124,10 +210,5 @@ def _refusal(admin: Admin, exception: KafkaException, group_id: str) -> Exceptio
     if error.code() == _NOT_ALLOWED:
         return OptionError(
             f"the cluster does not show group '{group_id}': grant this user READ and DESCRIBE on it"
-        )
-    if error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
-        return BrokerUnreachableError(
-            f"group '{group_id}' has offsets in a transaction that is still open: start the query"
-            " again when it has ended"
         )
     return admin.refusal(exception, f"group '{group_id}'")

@@ -55,7 +55,8 @@ class Looker:
                 "enable.auto.offset.store": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
-                "allow.auto.create.topics": False,
+                # Only the leader is asked: a follower in the client's rack may lag or hang.
+                "client.rack": "",
                 "fetch.wait.max.ms": 10,  # the end of a partition is told after this long
                 "queued.min.messages": 1,  # one record is all that is wanted
                 "fetch.queue.backoff.ms": 1,  # else a full queue delays the next look by 1 s
@@ -75,7 +76,7 @@ class Looker:
             return seen
         consumer = self._open()
         consumer.assign([TopicPartition(*place) for place in waiting.values()])
-        attempt = Deadline(min(deadline.at, deadline.clock() + ATTEMPT_S), deadline.clock)
+        attempt = deadline.at_most_s(ATTEMPT_S)
         while waiting and not attempt.passed:
             message = consumer.poll(min(POLL_S, attempt.remaining_s))
             if message is None:

@@ -46,6 +46,11 @@ class Manager(KafkaConnectionManager):  # type: ignore[misc]
 
     last_error: Exception | None = None
 
+    def __init__(self, net: Any, **settings: Any) -> None:
+        super().__init__(net, **settings)
+        # The manager does not pass this setting on, and its default is true.
+        self.cluster.config["allow_auto_create_topics"] = False
+
     def get_connection(self, node_id: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(self.last_error, LOGIN_REFUSED) and not self.cluster.brokers():
             raise self.last_error

@@ -18,6 +18,7 @@ from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import describe_topics
 from spark_eos.kafka.follow import Pauses
+from spark_eos.kafka.topic_id import topic_id_text
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
@@ -54,8 +55,11 @@ class OffsetReader:
         self._retries = retries
         self._admin = Admin(config)
 
-    def partitions(self, subscription: Subscription) -> dict[TopicPartition, str]:
-        """Each partition that exists of those to be read, with the id of its topic."""
+    def partitions(self, subscription: Subscription) -> dict[TopicPartition, str | None]:
+        """Each partition that exists of those to be read, with the id of its topic.
+
+        The id is None where the cluster gives its topics no ids.
+        """
         found = self._again(lambda deadline: self._partitions(subscription, deadline))
         if isinstance(subscription, Assign):
             return {p: found[p] for p in subscription.partitions if p in found}
@@ -109,7 +113,7 @@ class OffsetReader:
 
     def _partitions(
         self, subscription: Subscription, deadline: Deadline
-    ) -> dict[TopicPartition, str]:
+    ) -> dict[TopicPartition, str | None]:
         match subscription:
             case Assign(partitions):
                 topics = [topic for topic, _ in partitions]
@@ -119,10 +123,12 @@ class OffsetReader:
                 topics = [t for t in self._topics(deadline) if subscription.matches(t)]
         return self._describe(topics, deadline)
 
-    def _describe(self, topics: Iterable[str], deadline: Deadline) -> dict[TopicPartition, str]:
+    def _describe(
+        self, topics: Iterable[str], deadline: Deadline
+    ) -> dict[TopicPartition, str | None]:
         described = describe_topics(self._admin, topics, deadline)
         return {
-            (topic, partition.id): str(known.topic_id)
+            (topic, partition.id): topic_id_text(known.topic_id)
             for topic, known in described.items()
             if known is not None
             for partition in known.partitions

@@ -13,13 +13,13 @@ less of an aborted transaction to skip.
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import existing_partitions, last_stable_offsets
 from spark_eos.kafka.follow import Pauses
-from spark_eos.kafka.look import Isolation, Looker, Place, Sight
+from spark_eos.kafka.look import ATTEMPT_S, Isolation, Looker, Place, Sight
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import PartitionOffsets
@@ -43,7 +43,7 @@ def fates(
     found = {key: Fate.GONE for key, places in todo.items() if not places}
     held: set[str] = set()
     pauses = Pauses(deadline)
-    with Eyes(config) as eyes, suppress(BrokerUnreachableError):
+    with Eyes(config) as eyes:
         while (left := {k: p for k, p in todo.items() if k not in found}) and not deadline.passed:
             turn = _turn(left)
             seen = eyes.look(set(turn.values()), deadline)
@@ -79,9 +79,11 @@ class Eyes(ExitStack):
 
     def look(self, places: Collection[Place], deadline: Deadline) -> dict[Place, Fate]:
         """What each place says of who wrote it; GONE: it cannot tell. Absent: no answer yet."""
-        stable = last_stable_offsets(
-            self._config, {(p.topic, p.partition) for p in places}, deadline
-        )
+        asked = {(p.topic, p.partition) for p in places}
+        try:
+            stable = last_stable_offsets(self._config, asked, deadline.at_most_s(ATTEMPT_S))
+        except BrokerUnreachableError:  # a new client may find a broker that answers
+            return {}
         answered = [p for p in places if (p.topic, p.partition) in stable]
         ended = [p for p in answered if p.offset < stable[p.topic, p.partition]]
         committed = self._committed.look(ended, deadline)

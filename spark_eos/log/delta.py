@@ -22,12 +22,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from deltalake import CommitProperties, WriterProperties
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
 from deltalake import write_deltalake as _write
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from spark_eos.errors import RetriableError, SparkEosError
+from spark_eos.log.cause import cause_of
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.guard import check_append
+from spark_eos.log.nesting import check_nesting
 from spark_eos.log.record import from_table, newest_per_id, to_table
 from spark_eos.log.retention import Retention, Schedule, run_maintenance
 from spark_eos.log.settle import fenced_error, holds_rows, not_written_error
@@ -35,12 +38,15 @@ from spark_eos.log.table import (
     COMMIT_RETRIES,
     NO_HOOKS,
     check_exists,
-    missing_columns,
+    has_own_columns,
+    missing_error,
     open_table,
     table_uri,
+    unreadable_error,
 )
 from spark_eos.log.tail import Tail, after_append, find_tail, read_tail
 from spark_eos.protocol.batch import LoggedBatch, latest_batch
+from spark_eos.protocol.ownership import Token
 from spark_eos.protocol.transaction import TransactionRecord
 
 _LOG = logging.getLogger(__name__)
@@ -61,9 +67,9 @@ class TransactionLog:
         self._retention = retention
         self._table = open_table(location, storage_options)
         self._store = FileStore(table_uri(location), storage_options)
+        self._mark = self._store.commit_mark(self._table.version())
         self._tails: dict[str, Tail] = {}
         self._schedule = Schedule(self._table.version())
-        self._is_of_older_version = bool(missing_columns(self._table))
 
     @classmethod
     def open(
@@ -72,8 +78,14 @@ class TransactionLog:
         storage_options: Mapping[str, str] | None = None,
         *,
         retention: Retention | None = None,
+        checkpoint: str | None = None,
     ) -> "TransactionLog":
-        """The log at `location`: a path, a `file:` URI or an object store's. Created if missing."""
+        """The log at `location`: a path, a `file:` URI or an object store's. Created if missing.
+
+        `checkpoint` is the location of the query's own: the log may lie in that one, and in no
+        other.
+        """
+        check_nesting(location, storage_options or {}, checkpoint)
         return cls(location, storage_options or {}, retention or Retention())
 
     @classmethod
@@ -82,7 +94,7 @@ class TransactionLog:
     ) -> "TransactionLog":
         """The log at `location`, to read it; raise where there is none."""
         check_exists(location, storage_options or {})
-        return cls.open(location, storage_options)
+        return cls(location, storage_options or {}, Retention())
 
     @property
     def version(self) -> int:
@@ -90,14 +102,45 @@ class TransactionLog:
         return self._table.version()
 
     def refresh(self) -> None:
-        """Go to the newest version."""
-        self._table.update_incremental()
+        """Go to the newest version. A log that a person has replaced is opened again."""
+        if self._is_replaced():
+            self.reopen()
+            return
+        try:
+            self._table.update_incremental()
+        except (DeltaError, OSError):
+            # Commits that this process has not seen may be cleaned up: a checkpoint has them.
+            self.reopen()
+            return
+        self._mark = self._store.commit_mark(self._table.version())
         # What did not change need not be read again.
         self._tails = {
             query_id: replace(tail, at_version=self._table.version())
             for query_id, tail in self._tails.items()
             if tail.is_current(self._table)
         }
+
+    def reopen(self) -> None:
+        """Forget what was seen, and look at what is there now."""
+        try:
+            self._table = self._store.open_table()
+        except TableNotFoundError as error:
+            raise missing_error(self.location) from error
+        except (DeltaError, OSError) as error:
+            raise unreadable_error(self.location, error) from error
+        self._mark = self._store.commit_mark(self._table.version())
+        self._tails = {}
+
+    def _is_replaced(self) -> bool:
+        """Whether the commit that was seen last is not there any more, or is another file: a folder
+        that was restored or created again may have as many commits as the one before.
+        """
+        return self._mark != self._store.commit_mark(self._table.version())
+
+    def knows(self, query_id: str) -> bool:
+        """Whether the query has a batch in the log, or was started on it."""
+        tail = self._tail(query_id)
+        return tail.batch_id is not None or tail.driver is not None
 
     def last_batch_id(self, query_id: str) -> int | None:
         """The last batch that the query has in the log."""
@@ -106,6 +149,27 @@ class TransactionLog:
     def newest_entry(self, query_id: str) -> datetime:
         """When the newest row of the query was logged: every append moves it."""
         return self._tail(query_id).newest
+
+    def has_lost_rows(self, query_id: str) -> bool:
+        """Whether its newest row is not there, and is too young to have expired."""
+        newest = self.newest_entry(query_id)
+        if datetime.now(UTC) - newest > self._retention.history:
+            return False
+        files = [f for f in live_files(self._table) if f.may_hold(query_id, newest, newest)]
+        rows = self._store.read(files)
+        return all((r.query_id, r.entry_timestamp) != (query_id, newest) for r in rows)
+
+    def driver(self, query_id: str) -> int | None:
+        """The number of the driver that was started last."""
+        return self._tail(query_id).driver
+
+    def start_mark(self, query_id: str) -> int:
+        """The mark of its start."""
+        return self._tail(query_id).start_mark
+
+    def token(self, query_id: str) -> Token | None:
+        """The last move of the query's own epoch that was logged."""
+        return self._tail(query_id).token
 
     def last_batch(self, query_id: str) -> LoggedBatch | None:
         """The query's last batch, in a time that does not depend on the size of the log."""
@@ -140,11 +204,43 @@ class TransactionLog:
         """The newest row of each transactional id: the compacted view."""
         return newest_per_id(from_table(self.records()))
 
-    def append(self, query_id: str, batch_id: int, records: Sequence[TransactionRecord]) -> None:
-        """Append rows in one commit. When it returns they are in the log, for everybody."""
+    def start(self, query_id: str, driver: int, token: Token, *, start_mark: int) -> bool:
+        """Log that a driver starts, in a commit without rows; every older driver is refused then.
+
+        False where the query was moved since this object looked: refresh, and look again.
+        """
+        seen = self._tail(query_id)
+        wanted = replace(seen, driver=driver, token=token, start_mark=start_mark)
+        try:
+            if seen.is_current(self._table):
+                _write_nothing(self._table, _properties(wanted.start_transactions))
+        except Exception as error:  # of unknown outcome, whatever it is
+            _LOG.info("query %s: the start of a driver: %s", query_id, error)
+        try:
+            self.reopen()
+            self._store.sync(self._table.version())
+        except Exception as error:
+            raise RetriableError(
+                f"the transaction log at {self.location} cannot be read: {cause_of(error)}."
+                f" Nothing was written. Start query {query_id} again when it can"
+            ) from error
+        now = self._tail(query_id)
+        return (now.driver, now.token) == (driver, token)
+
+    def append(
+        self,
+        query_id: str,
+        batch_id: int,
+        records: Sequence[TransactionRecord],
+        token: Token | None = None,
+    ) -> None:
+        """Append rows in one commit. When it returns they are in the log, for everybody.
+
+        `token` is the move of the query's epoch that a decision makes next.
+        """
         seen = self._read_tail(query_id)
         check_append(seen, batch_id, records)
-        wanted = after_append(seen, batch_id, from_table(to_table(records)))
+        wanted = after_append(seen, batch_id, from_table(to_table(records)), token)
         for attempt in range(1, SNAPSHOT_ATTEMPTS + 1):
             try:
                 if not seen.is_current(self._table):
@@ -198,17 +294,15 @@ class TransactionLog:
             self._table,
             to_table(records),
             mode="append",
-            schema_mode="merge" if self._is_of_older_version else None,
+            schema_mode=None if has_own_columns(self._table) else "merge",
             writer_properties=_WRITER,
-            commit_properties=CommitProperties(
-                app_transactions=wanted.transactions, max_commit_retries=COMMIT_RETRIES
-            ),
+            commit_properties=_properties(wanted.transactions),
             post_commithook_properties=NO_HOOKS,
         )
-        self._is_of_older_version = False
         written = replace(wanted, at_version=self._table.version())
         self._store.sync(self._table.version())
         self._table.update_incremental()
+        self._mark = self._store.commit_mark(self._table.version())
         if not written.is_current(self._table):
             return False
         self._tails[wanted.query_id] = replace(written, at_version=self._table.version())
@@ -218,6 +312,7 @@ class TransactionLog:
         """After an unknown outcome: look what is there. False means that nothing happened."""
         try:
             self._table = self._store.open_table()
+            self._mark = self._store.commit_mark(self._table.version())
             if holds_rows(self._table, self._store, records):
                 self._store.sync(self._table.version())
                 # If the query went on since, the next append finds out by itself.
@@ -239,3 +334,18 @@ class TransactionLog:
     def _fenced(self, seen: Tail, wanted: Tail) -> SparkEosError:
         now = read_tail(self._table, self._store, find_tail(self._table, seen.query_id))
         return fenced_error(now, wanted, self.location)
+
+
+def _properties(transactions: list[Transaction]) -> CommitProperties:
+    return CommitProperties(app_transactions=transactions, max_commit_retries=COMMIT_RETRIES)
+
+
+def _write_nothing(table: DeltaTable, properties: CommitProperties) -> None:
+    """A commit of application transactions alone."""
+    table.create_write_transaction(
+        [],
+        mode="append",
+        schema=table.schema(),
+        commit_properties=properties,
+        post_commithook_properties=NO_HOOKS,
+    )

@@ -15,7 +15,7 @@ stays true whatever is appended meanwhile:
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from spark_eos.log.record import entry_order, newest_per_id
@@ -70,15 +70,7 @@ def judge(
         if _may_die(query_rows, tail, cutoffs):
             at = max(now, tail.newest + timedelta(microseconds=1))
             dead += _tombstones(query_rows, at)
-            dead_tails.append(
-                Tail(
-                    query_id=query_id,
-                    at_version=tail.at_version,
-                    batch_id=tail.batch_id,
-                    since=at,
-                    newest=at,
-                )
-            )
+            dead_tails.append(replace(tail, since=at, newest=at, batch=None, is_read=False))
             continue
         kept += _kept(query_rows, tail, cutoffs)
     total = sum(len(group) for group in by_query.values())

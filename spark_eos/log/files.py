@@ -24,13 +24,21 @@ from deltalake import DeltaTable
 # stream cannot take what pyarrow 26 hands to it.
 from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
+from pyarrow.fs import FileType
 
+from spark_eos.errors import CorruptLogError
 from spark_eos.log import durable
 from spark_eos.log.record import EPOCH, SCHEMA, from_table, to_rows, to_schema
 from spark_eos.protocol.transaction import TransactionRecord
 
 _MILLISECOND = timedelta(milliseconds=1)
 _COMPACTED: Final = re.compile(r"compacted-(\d+)-.*\.parquet")
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+# The names of the data files that this log writes: delta-rs those of appends, `FileStore.write`
+# those of rewrites.
+_DATA_FILE: Final = re.compile(
+    rf"part-\d{{5}}-{_UUID}-c\d{{3}}\.zstd\.parquet|compacted-\d+-{_UUID}\.parquet"
+)
 _NO_LEVEL: Final = 99
 _SMALL_BYTES: Final = 1 << 20
 
@@ -81,11 +89,24 @@ class LiveFile:
         return low is None or high is None or low <= query_id <= high
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file in the table's folder, whether or not a snapshot has it."""
+
+    name: str
+    modified: datetime
+
+
 def live_files(table: DeltaTable) -> list[LiveFile]:
     """The files of the table's snapshot. Costs no I/O."""
     # Not pa.table(): that imports pandas, and a third of a second with it.
     actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True))
     return [_live_file(action) for action in to_rows(actions.read_all())]
+
+
+def is_data_file(name: str) -> bool:
+    """Whether this log gives such names to its data files."""
+    return _DATA_FILE.fullmatch(name) is not None
 
 
 def _live_file(action: Mapping[str, Any]) -> LiveFile:
@@ -109,8 +130,8 @@ class FileStore:
 
     def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
         self.uri = uri
-        self._options = dict(storage_options)
-        self._handler = DeltaFileSystemHandler(uri, self._options)
+        self.options = dict(storage_options)
+        self._handler = DeltaFileSystemHandler(uri, self.options)
         self._folder = Path(uri)
         self._synced_version = -1
         self.is_local = "://" not in uri
@@ -128,14 +149,50 @@ class FileStore:
         if self.is_local:
             durable.sync_checkpoint(self._folder, version)
 
+    def commit_mark(self, version: int) -> tuple[int, ...] | None:
+        """What tells a commit's file from another one of the same version; None where it is gone.
+
+        On a local disk only. Elsewhere nothing is told, and it would cost a request.
+        """
+        if not self.is_local:
+            return ()
+        try:
+            found = (self._folder / "_delta_log" / f"{version:020}.json").stat()
+        except FileNotFoundError:
+            return None
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
+
     def open_table(self) -> DeltaTable:
         """The table as it is now."""
-        return DeltaTable(self.uri, storage_options=self._options)
+        return DeltaTable(self.uri, storage_options=self.options)
 
     def list_names(self, folder: str = "") -> list[str]:
         """Names directly in `folder`, files and folders, without the path before them."""
         found = self._handler.get_file_info_selector(folder, allow_not_found=True, recursive=False)
         return [info.base_name for info in found]
+
+    def list_data_files(self) -> list[StoredFile]:
+        """The data files that this log wrote, live or not: by their names, directly in the folder.
+
+        No folder is entered.
+        """
+        found = self._handler.get_file_info_selector("", allow_not_found=True, recursive=False)
+        files = (info for info in found if info.type is FileType.File)
+        return [StoredFile(i.base_name, i.mtime) for i in files if is_data_file(i.base_name)]
+
+    def list_entries(self, folder: str) -> tuple[set[str], set[str]]:
+        """The names of the files and of the folders directly in `folder`."""
+        found = self._handler.get_file_info_selector(folder, allow_not_found=True, recursive=False)
+        files = {info.base_name for info in found if info.type is FileType.File}
+        return files, {info.base_name for info in found} - files
+
+    def has_file(self, path: str) -> bool:
+        """Whether there is such a file. One request, which reads nothing."""
+        try:
+            self._handler.open_input_file(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def read_text(self, path: str) -> str | None:
         """The content of a small file; None if there is none."""
@@ -144,6 +201,10 @@ class FileStore:
         except FileNotFoundError:
             return None
         return source.read(source.size()).decode()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a small file, in the place of the one that is there."""
+        self._write(path, text.encode())
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files, in this order. One that is gone already is no error."""
@@ -163,7 +224,16 @@ class FileStore:
         return from_table(self.read_table(files))
 
     def _read(self, file: LiveFile) -> Any:
-        source = self._handler.open_input_file(file.path)
+        try:
+            source = self._handler.open_input_file(file.path)
+        except FileNotFoundError as error:
+            raise CorruptLogError(
+                f"the transaction log at {self.uri} has lost its data file '{file.path}': it was"
+                " deleted by hand, or lost with a disk. Put it back, from a backup for example, and"
+                " start the query again. If it is lost, see whether the rows of the last batch are"
+                " in the topic, write what is missing by hand, and start with a new"
+                " checkpointLocation and startingOffsets behind that"
+            ) from error
         data = pa.py_buffer(source.read(file.size))
         rows = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         return to_schema(rows)
@@ -175,9 +245,7 @@ class FileStore:
         pq.write_table(rows, sink, compression="zstd")
         data = sink.getvalue().to_pybytes()
         path = f"compacted-{level}-{uuid.uuid4()}.parquet"
-        stream: Any = self._handler.open_output_stream(path)
-        stream.write(data)
-        stream.close()
+        self._write(path, data)
         return AddAction(
             path=path,
             size=len(data),
@@ -186,6 +254,11 @@ class FileStore:
             data_change=data_change,
             stats=_statistics(rows),
         )
+
+    def _write(self, path: str, data: bytes) -> None:
+        stream: Any = self._handler.open_output_stream(path)
+        stream.write(data)
+        stream.close()
 
 
 def removals(files: Sequence[LiveFile]) -> list[RemoveAction]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from spark_eos.errors import CorruptLogError
 from spark_eos.log.record import entry_order
 from spark_eos.log.tail import Tail
+from spark_eos.protocol.acknowledgement import Risk
 from spark_eos.protocol.state import TransactionState, transition
 from spark_eos.protocol.transaction import TransactionRecord
 
@@ -43,10 +44,13 @@ def _check_transitions(
 ) -> None:
     known = tail.batch.records if tail.batch is not None else ()
     newest = {record.identity.transactional_id: record for record in known}
+    counts_again = any(Risk.OLDER_KAFKA.is_accepted_by(record) for record in known)
     for record in sorted(records, key=entry_order):
+        if record.is_note:
+            continue
         key = record.identity.transactional_id
         try:
-            _check_step(newest.get(key), record)
+            _check_step(newest.get(key), record, counts_again=counts_again)
         except CorruptLogError as error:
             raise CorruptLogError(f"{where}: {key}: {error}") from error
         newest[key] = record
@@ -58,9 +62,15 @@ def _check_transitions(
         )
 
 
-def _check_step(before: TransactionRecord | None, record: TransactionRecord) -> None:
-    """A row continues its transaction, or starts one that is open in Kafka and new to the log."""
-    if before is not None and _is_same_transaction(before, record):
+def _check_step(
+    before: TransactionRecord | None, record: TransactionRecord, *, counts_again: bool
+) -> None:
+    """A row continues its transaction, or starts one that is open in Kafka and new to the log.
+
+    A Kafka cluster that was restored from a backup gives epochs of the last batch once more.
+    """
+    is_new = counts_again and before is not None and before.batch_id != record.batch_id
+    if before is not None and _is_same_transaction(before, record) and not is_new:
         if record.state.is_pending:
             raise CorruptLogError(
                 f"it is {before.state.wire_name} already, and one epoch is one transaction:"

@@ -56,10 +56,13 @@ SCHEMA: Final = pa.schema(
         ("group_id", pa.string()),
         ("source_offsets", pa.string()),
         ("cluster_id", pa.string()),
+        # Not a map: Spark can neither compare nor group maps, and people query this table.
+        ("topic_ids", pa.list_(pa.struct([("topic", pa.string()), ("topic_id", pa.string())]))),
+        ("acknowledged", pa.string()),
     ]
 )
 # With the version that brought each. A table of an older one has rows without it.
-ADDED_COLUMNS: Final = {"cluster_id": 2}
+ADDED_COLUMNS: Final = {"cluster_id": 2, "topic_ids": 3, "acknowledged": 3}
 
 COMPACTED_VIEW_SQL: Final = """\
 SELECT * EXCEPT (newest) FROM (
@@ -84,11 +87,12 @@ def to_table(records: Sequence[TransactionRecord]) -> Any:
 
 
 def to_schema(table: Any) -> Any:
-    """Rows of any version that can be read, with the columns of this one."""
+    """Rows of any version that can be read, with the columns of this one and no other."""
     for name in ADDED_COLUMNS:
         if name not in table.schema.names:
-            table = table.append_column(SCHEMA.field(name), pa.nulls(table.num_rows, pa.string()))
-    return table.cast(SCHEMA)
+            field = SCHEMA.field(name)
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(SCHEMA.names).cast(SCHEMA)
 
 
 def from_table(table: Any) -> list[TransactionRecord]:
@@ -165,6 +169,8 @@ def _row(record: TransactionRecord) -> dict[str, Any]:
         "group_id": record.group_id,
         "source_offsets": record.source_offsets,
         "cluster_id": record.cluster_id,
+        "topic_ids": [{"topic": t, "topic_id": i} for t, i in record.topic_ids] or None,
+        "acknowledged": record.acknowledged,
     }
 
 
@@ -191,5 +197,7 @@ def _record(row: dict[str, Any]) -> TransactionRecord:
         group_id=row["group_id"],
         source_offsets=row["source_offsets"],
         cluster_id=row["cluster_id"],
+        topic_ids=tuple((one["topic"], one["topic_id"]) for one in row["topic_ids"] or ()),
+        acknowledged=row["acknowledged"],
         version=row["version"],
     )

@@ -8,7 +8,7 @@ and copies its list of live files. So all three must stay few, whatever the age 
 | commits since the checkpoint | a checkpoint | 32 commits |
 | live files | merging them, in levels, as an LSM tree does | 32 files of a level |
 | commit files | removal of those far behind a checkpoint | 64 commits |
-| removed data files | removal after two hours | 1,024 commits |
+| removed data files | removal after four to five hours (vacuum.py) | 1,024 commits |
 | rows | expiry (expiry.py) | 1,024 commits |
 
 All of it works on a snapshot of its own, so what the driver has seen does not move. A rewrite
@@ -35,6 +35,7 @@ from spark_eos.log.files import FileStore, LiveFile, live_files, removals
 from spark_eos.log.record import SCHEMA, to_table
 from spark_eos.log.table import COMMIT_RETRIES, NO_HOOKS
 from spark_eos.log.tail import find_tail
+from spark_eos.log.vacuum import vacuum
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,9 +53,6 @@ REWRITE: Final = "spark-eos/rewrite"
 # A writer or reader that is further behind than this starts again from a newer checkpoint. On a
 # local disk each append lists them all: with 640 it took an eighth longer than in a new log.
 KEEP_COMMITS: Final = 256
-# Data files stay for so long: brokers take clocks that are ahead by an hour, and a transaction that
-# is held up for longer than its time-out, a quarter of an hour, is none any more.
-VACUUM_HOURS: Final = 2
 
 _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
@@ -97,7 +95,7 @@ def run_maintenance(store: FileStore, tasks: Sequence[Task], retention: Retentio
             match task:
                 case Task.EXPIRE:
                     expire(table, store, retention, datetime.now(UTC))
-                    vacuum(table)
+                    vacuum(table, store)
                 case Task.COMPACT if not _recently_checkpointed(table, store):
                     compact(table, store)
                     # A checkpoint may name no file that is not on the disk, whoever wrote it.
@@ -139,23 +137,6 @@ def expire(table: DeltaTable, store: FileStore, retention: Retention, now: datet
     # The guard of the queries that die: one that comes back at this moment is a conflict.
     guards = [guard for tail in expiry.dead_tails for guard in tail.transactions]
     _rewrite(table, store, files, outputs, guards)
-
-
-def vacuum(table: DeltaTable) -> None:
-    """Delete data files that no snapshot of the last hours holds, or that none ever held.
-
-    Files are judged by their age, on the clock of this driver, and a file that another driver has
-    just written is in no snapshot yet: so the snapshot is new, and the age is far above what a
-    clock may be wrong by and a writer may be held up for.
-    """
-    table.update_incremental()
-    table.vacuum(
-        retention_hours=VACUUM_HOURS,
-        enforce_retention_duration=False,
-        dry_run=False,
-        full=True,
-        post_commithook_properties=NO_HOOKS,
-    )
 
 
 def clean_log(table: DeltaTable, store: FileStore) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from deltalake import DeltaTable
 
 from spark_eos.errors import FencedError, RetriableError, SparkEosError
+from spark_eos.log.cause import cause_of
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.record import from_table, to_table
 from spark_eos.log.tail import Tail
@@ -50,5 +51,6 @@ def not_written_error(
     what = "Nothing was decided" if decides else "It was only to tell how the batch ended"
     return RetriableError(
         f"batch {wanted.batch_id} of query {wanted.query_id} could not be written to the"
-        f" transaction log at {location}: {cause}. {what}: start the query again"
+        f" transaction log at {location}: {cause_of(cause)}. {what}. Start the query again when the"
+        " log can be written"
     )

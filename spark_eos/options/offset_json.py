@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from spark_eos.errors import OptionError
 from spark_eos.protocol.offset_limit import EARLIEST, TopicPartition
+from spark_eos.protocol.offset_map import is_topic_id
 from spark_eos.protocol.topic_name import RULE, is_topic_name
 
 _PARTITION = re.compile(r"[0-9]{1,10}")
@@ -72,6 +73,8 @@ def _topics(option: str, text: str, example: str) -> dict[str, Any]:
         parsed = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise _malformed(option, text, example, str(error)) from None
+    if isinstance(parsed, dict):  # offsets that were copied from a checkpoint
+        parsed = {key: value for key, value in parsed.items() if not is_topic_id(key, value)}
     if not isinstance(parsed, dict) or not parsed:
         raise _malformed(option, text, example, "no topic is given")
     for topic in parsed:

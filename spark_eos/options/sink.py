@@ -37,6 +37,7 @@ WRITE_OPTIONS: Final = (
     "deliveryGuarantee",
     "includeHeaders",
     "apiTimeoutMs",
+    "acknowledge",
 )
 SINK_OPTIONS: Final = (*WRITE_OPTIONS, "checkpointLocation", "group.id")
 BATCH_WRITE_OPTIONS: Final = (*WRITE_OPTIONS, "txnAppId", "txnVersion")
@@ -57,6 +58,7 @@ _RESERVED: Final = {
     "retries": "librdkafka retries until message.timeout.ms",
     "message.send.max.retries": "librdkafka retries until message.timeout.ms",
     "enable.gapless.guarantee": "transactions give it",
+    "allow.auto.create.topics": "a topic that is written is never created",
 }
 
 
@@ -70,6 +72,15 @@ class WriteOptions:
     transaction_timeout_ms: int
     include_headers: bool
     api_timeout_ms: int
+    acknowledge: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtLeastOnceOptions(WriteOptions):
+    """What a streaming write at least once needs to know of the same query's exactly-once runs."""
+
+    checkpoint_location: str | None
+    transaction_log: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,28 +93,34 @@ class SinkOptions(WriteOptions):
     group_id: str | None
 
 
+STREAMING: Final = (SinkOptions, AtLeastOnceOptions)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchWriteOptions(WriteOptions):
-    """What a batch write needs to know. Without a log the decision is not kept."""
+    """What a batch write needs to know. Log and application come together, or not at all."""
 
     transaction_log: str | None
+    application: str | None  # txnAppId
     query_id: str
     version: int
 
 
-def sink_options(options: Mapping[str, str]) -> SinkOptions | WriteOptions:
+def sink_options(options: Mapping[str, str]) -> SinkOptions | AtLeastOnceOptions:
     """Check and freeze the options of a streaming write; SinkOptions where it is exactly once."""
     given = lower_case(options)
     refuse_unknown(given, SINK_OPTIONS)
     common = _write_options(given)
     if _is_at_least_once(given, "group.id"):
-        return WriteOptions(**common)
+        location = text(given, "checkpointLocation")
+        return AtLeastOnceOptions(
+            **common, checkpoint_location=location, transaction_log=_log_location(given, location)
+        )
     checkpoint = required(given, "checkpointLocation", "a folder that survives the driver")
     return SinkOptions(
         **common,
         checkpoint_location=checkpoint,
-        transaction_log=text(given, "transactionLog")
-        or f"{checkpoint.rstrip('/')}/{DEFAULT_LOG_FOLDER}",
+        transaction_log=_log_location(given, checkpoint) or "",
         log_is_shared="transactionlog" in given,
         group_id=text(given, "group.id"),
     )
@@ -119,16 +136,26 @@ def batch_write_options(options: Mapping[str, str]) -> BatchWriteOptions | Write
     if (app_id is None) != (version is None):
         missing = "txnAppId" if app_id is None else "txnVersion"
         raise OptionError(f"option {missing} is missing: txnAppId and txnVersion belong together")
-    if _is_at_least_once(given, "txnAppId"):
+    if _is_at_least_once(given, "txnAppId", "transactionLog"):
         return WriteOptions(**common)
     if app_id is not None and log is None:
         raise OptionError(
             "option transactionLog is missing: txnAppId and txnVersion are remembered there, in a"
             " Delta table that every run of the job can reach"
         )
+    if log is not None and app_id is None:
+        raise OptionError(
+            "option txnAppId is missing: transactionLog remembers a write by txnAppId and"
+            " txnVersion, and without them no later run can find it. Set both, or remove"
+            " transactionLog"
+        )
     query_id = uuid.uuid4() if app_id is None else uuid.uuid5(_APPLICATIONS, app_id)
     return BatchWriteOptions(
-        **common, transaction_log=log, query_id=str(query_id), version=version or 0
+        **common,
+        transaction_log=log,
+        application=app_id,
+        query_id=str(query_id),
+        version=version or 0,
     )
 
 
@@ -142,10 +169,17 @@ def _write_options(given: Mapping[str, str]) -> dict[str, Any]:
         ),
         "include_headers": boolean(given, "includeHeaders", default=True),
         "api_timeout_ms": milliseconds(given, "apiTimeoutMs", DEFAULT_API_TIMEOUT_MS, least=1),
+        "acknowledge": text(given, "acknowledge"),
     }
 
 
-def _is_at_least_once(given: Mapping[str, str], exactly_once_only: str) -> bool:
+def _log_location(given: Mapping[str, str], checkpoint: str | None) -> str | None:
+    """The log of a streaming write."""
+    default = None if checkpoint is None else f"{checkpoint.rstrip('/')}/{DEFAULT_LOG_FOLDER}"
+    return text(given, "transactionLog") or default
+
+
+def _is_at_least_once(given: Mapping[str, str], *exactly_once_only: str) -> bool:
     """Whether that is asked for; then raise for an option that only transactions give a meaning."""
     value = given.get("deliveryguarantee", EXACTLY_ONCE).lower()
     if value not in (EXACTLY_ONCE, AT_LEAST_ONCE):
@@ -154,7 +188,7 @@ def _is_at_least_once(given: Mapping[str, str], exactly_once_only: str) -> bool:
         )
     if value == EXACTLY_ONCE:
         return False
-    for name in (exactly_once_only, "transactionLog", "kafka.transaction.timeout.ms"):
+    for name in (*exactly_once_only, "kafka.transaction.timeout.ms"):
         if name.lower() in given:
             raise OptionError(f"option {name} has no meaning with deliveryGuarantee at_least_once")
     return True

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spark_eos.errors import CorruptLogError
-from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.state import COMMITTED_STATES, TransactionState
 from spark_eos.protocol.transaction import TransactionRecord
 
 ABORTED = {TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT}
@@ -27,6 +27,11 @@ class LoggedBatch:
     def decided(self) -> tuple[TransactionRecord, ...]:
         """Those of them that are to be committed."""
         return tuple(r for r in self.records if r.state is TransactionState.PREPARE_COMMIT)
+
+    @property
+    def committed(self) -> tuple[TransactionRecord, ...]:
+        """What was decided, whether or not its end is logged, and was not lost since."""
+        return tuple(r for r in self.records if r.state in COMMITTED_STATES)
 
     @property
     def is_aborted(self) -> bool:

@@ -17,6 +17,10 @@ class Deadline:
         """The deadline that is `ms` from now."""
         return cls(clock() + ms / 1000, clock)
 
+    def at_most_s(self, seconds: float) -> "Deadline":
+        """The same deadline, or an earlier one for a single attempt."""
+        return Deadline(min(self.at, self.clock() + seconds), self.clock)
+
     @property
     def remaining_s(self) -> float:
         """Seconds that are left, never below zero."""

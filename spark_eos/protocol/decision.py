@@ -29,6 +29,7 @@ class RunningBatch:
     offsets: PreparedTransaction | None = None
     cluster_id: str | None = None
     is_batch_write: bool = False  # its batch id is the version of an application
+    older_input_digest: str = ""  # as rows of version 2 have it; of a batch that runs again
 
     @property
     def transactions(self) -> tuple[tuple[TaskResult | None, PreparedTransaction], ...]:
@@ -36,6 +37,18 @@ class RunningBatch:
         written = ((r, r.transaction) for r in self.results if r.transaction is not None)
         own = () if self.offsets is None else ((None, self.offsets),)
         return (*written, *own)
+
+    @property
+    def written(self) -> set[tuple[str, int]]:
+        """The partitions that it wrote to."""
+        return {(p.topic, p.partition) for _, t in self.transactions for p in t.partitions}
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """The topics that it wrote to, as far as their ids are known. Of a topic that was replaced
+        between two tasks one id is told; the other one does not fit either.
+        """
+        return dict(pair for _, t in self.transactions for pair in t.topic_ids)
 
 
 def spare_ms(timeout_ms: int) -> int:
@@ -83,6 +96,9 @@ def check_prepared(
     two ages counts, so that a clock that is wrong does not stop a query that is right. Too small an
     age costs nothing but a recovery.
     """
+    again = "the batch runs again when the query is started"
+    if batch.is_batch_write:
+        again = "run the write again"
     for _, prepared in batch.transactions:
         identity = prepared.identity
         name = f"{identity.transactional_id} of batch {batch.batch_id}"
@@ -91,14 +107,13 @@ def check_prepared(
             now = "not there" if found is None else f"at epoch {found.identity.producer_epoch}"
             raise TransactionLostError(
                 f"{name} was prepared at epoch {identity.producer_epoch} and is now {now}: it timed"
-                " out, or another attempt or driver took the id over. Nothing was decided; the"
-                " batch runs again when the query is started"
+                " out, or another attempt or driver took the id over. Nothing was decided;"
+                f" {again}"
             )
         if found.state is not TransactionState.ONGOING:
             raise TransactionLostError(
                 f"{name} is {found.state.wire_name}, not Ongoing: it timed out before the decision"
-                " (raise kafka.transaction.timeout.ms). Nothing was decided; the batch runs again"
-                " when the query is started"
+                f" (raise kafka.transaction.timeout.ms). Nothing was decided; {again}"
             )
         started = found.start_time_ms
         age = age_at_most_ms if started is None else min(age_at_most_ms, now_ms - started)
@@ -106,9 +121,23 @@ def check_prepared(
             raise TransactionLostError(
                 f"{name} is {age / 1000:.1f} s old and times out after"
                 f" {found.timeout_ms / 1000:.1f} s: too close to decide. Raise"
-                " kafka.transaction.timeout.ms or make batches smaller. Nothing was decided; the"
-                " batch runs again when the query is started"
+                " kafka.transaction.timeout.ms or make batches smaller. Nothing was decided;"
+                f" {again}"
             )
+
+
+def check_same_topics(batch: RunningBatch, replaced: Mapping[str, str | None]) -> None:
+    """Raise where a topic is not the one that the tasks wrote to."""
+    ids = {pair for _, t in batch.transactions for pair in t.topic_ids}
+    twice = [topic for topic, topic_id in ids if batch.topic_ids[topic] != topic_id]
+    for topic in sorted([*replaced, *twice]):
+        now = "does not exist any more" if replaced.get(topic, "") is None else "has another id now"
+        raise TransactionLostError(
+            f"topic '{topic}', which batch {batch.batch_id} of query {batch.query_id} was written"
+            f" to, {now}: it was deleted while the batch ran. Nothing was decided. Create the topic"
+            " if it is missing, and start the query again: the batch is written whole to the topic"
+            " that is there then"
+        )
 
 
 def decision_rows(
@@ -201,6 +230,7 @@ def _ongoing(
         sink_partitions=batch.sink_partitions,
         digest="" if result is None else result.digest,
         input_digest=batch.input_digest,
+        topic_ids=prepared.topic_ids,
         group_id=prepared.group_id,
         source_offsets=prepared.source_offsets,
         cluster_id=batch.cluster_id,

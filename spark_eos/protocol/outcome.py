@@ -9,15 +9,18 @@ from enum import Enum, IntEnum
 
 
 class ErrorCode(IntEnum):
-    """The codes of Kafka's protocol that transaction requests can answer."""
+    """The codes of Kafka's protocol that the requests of this project can answer."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
     REQUEST_TIMED_OUT = 7
     NETWORK_EXCEPTION = 13
     COORDINATOR_LOAD_IN_PROGRESS = 14
     COORDINATOR_NOT_AVAILABLE = 15
     NOT_COORDINATOR = 16
+    TOPIC_AUTHORIZATION_FAILED = 29
     CLUSTER_AUTHORIZATION_FAILED = 31
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
@@ -67,6 +70,11 @@ ASK_AGAIN: frozenset[ErrorCode] = frozenset(
 # Of these, the ones after which the coordinator must be looked up anew.
 COORDINATOR_MOVED: frozenset[ErrorCode] = frozenset(
     {_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.NETWORK_EXCEPTION, _E.REQUEST_TIMED_OUT}
+)
+
+# And the ones that say for certain that nothing was done.
+NOT_DONE: frozenset[ErrorCode] = frozenset(
+    {_E.COORDINATOR_LOAD_IN_PROGRESS, _E.NOT_COORDINATOR, _E.CONCURRENT_TRANSACTIONS}
 )
 
 AUTHORIZATION: frozenset[ErrorCode] = frozenset(

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from spark_eos.errors import NonDeterministicReplayError
 from spark_eos.protocol.batch import LoggedBatch
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import PreparedTransaction
+from spark_eos.protocol.transaction import PreparedTransaction, TransactionRecord
+
+# The version of records whose input digest has the files of a file source in it.
+_FILES_SINCE: Final = 3
 
 
 class Action(Enum):
@@ -30,6 +33,7 @@ class QueryTail:
     query_id: str
     last_batch_id: int | None = None
     newest_entry: datetime | None = None  # of the query in the log: it tells whether that moved
+    driver: int | None = None  # the one that was started last
     committed_partitions: frozenset[int] = frozenset()
     committed_offsets: bool = False
     complete: bool = True
@@ -67,6 +71,7 @@ def check_same_batch(
     query_id: str,
     batch_id: int,
     input_digest: str,
+    older_input_digest: str,
     results: Sequence[TaskResult],
 ) -> None:
     """Raise unless a batch whose rows are visible already is the one that just ran again."""
@@ -79,20 +84,28 @@ def check_same_batch(
                 " belongs to this log, or start with a new checkpointLocation"
             )
         return
-    committed = [r for r in logged.records if r.state in _VISIBLE]
-    if any(record.input_digest != input_digest for record in committed):
+    # A pending row counts: recovery has completed it, and its row rides on the next decision.
+    committed = logged.committed
+    if not all(is_same_input(record, input_digest, older_input_digest) for record in committed):
         raise NonDeterministicReplayError(
-            f"{where} is committed, and ran again with another range of source offsets: the"
-            " checkpoint was changed by hand. Restore its offsets/ folder, or start with a new"
-            " checkpointLocation"
+            f"{where} is committed, and ran again with another range of source offsets or other"
+            " files: the checkpoint was changed by hand, or is older than the transaction log."
+            " Nothing was written now. Restore the newest checkpoint of this query, or start with a"
+            " new checkpointLocation and startingOffsets behind what was written"
         )
+
+
+def is_same_input(record: TransactionRecord, input_digest: str, older_input_digest: str) -> bool:
+    """Whether a row of the log has this input. Up to version 2 the digest has no files in it."""
+    has_files = record.version >= _FILES_SINCE
+    return record.input_digest == (input_digest if has_files else older_input_digest)
 
 
 def check_same_partitions(logged: LoggedBatch, results: Sequence[TaskResult]) -> None:
     """Raise unless the committed partitions of a torn batch came back with the same rows."""
     by_partition = {result.partition: result for result in results}
-    for record in logged.records:
-        if record.state not in _VISIBLE or record.sink_partition is None:
+    for record in logged.committed:
+        if record.sink_partition is None:
             continue
         replayed = by_partition.get(record.sink_partition)
         if (
@@ -105,11 +118,7 @@ def check_same_partitions(logged: LoggedBatch, results: Sequence[TaskResult]) ->
                 f" ran again with other rows in partition {record.sink_partition} (logged: digest"
                 f" {record.digest} in {record.sink_partitions} partitions; now:"
                 f" {replayed.digest if replayed else 'none'} in {len(results)}). Writing the lost"
-                " partitions could lose or double rows. Compare the topic with the source, write"
+                " partitions could lose or double rows. If the query or its option topic was"
+                " changed, start it once as it was. Else compare the topic with the source, write"
                 " what is missing by hand, and start with a new checkpointLocation"
             )
-
-
-# A pending row counts as visible here: recovery has completed it, and its row rides on the next
-# decision.
-_VISIBLE = (TransactionState.COMPLETE_COMMIT, TransactionState.PREPARE_COMMIT)

@@ -17,8 +17,8 @@ before, so it is in the log.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from spark_eos.protocol.batch import LoggedBatch, latest_batch
 from spark_eos.protocol.offset_limit import Offsets
@@ -37,6 +37,7 @@ class BatchOutput:
     partitions: tuple[PartitionOffsets, ...]
     pending: tuple[TransactionRecord, ...]
     aborted: bool
+    replaced: tuple[str, ...] = ()  # topics that were deleted since, with what it wrote to them
 
     @property
     def complete(self) -> bool:
@@ -67,19 +68,22 @@ class BatchOutput:
         return dict(found)
 
 
-def outputs(rows: Iterable[TransactionRecord]) -> list[BatchOutput]:
-    """The batches of one query in the log, in order.
+def outputs(
+    rows: Iterable[TransactionRecord], topic_ids: Mapping[str, str] | None = None
+) -> list[BatchOutput]:
+    """The batches of one query in the log, in order. `topic_ids` are those that topics have now:
+    what was written to a topic of another id is gone with it.
 
     Without a version that was aborted as a whole where a later one is in the log: it was left out,
     and the log takes no row of it any more. No later batch of a stream can follow an aborted one.
     """
     by_batch: dict[int, list[TransactionRecord]] = defaultdict(list)
-    for row in _since_expiry(list(rows)):
+    for row in _since_expiry([r for r in rows if not r.is_note]):
         by_batch[row.batch_id].append(row)
     newest = max(by_batch, default=None)
     logged = [latest_batch(by_batch[batch_id]) for batch_id in sorted(by_batch)]
     return [
-        _output(batch)
+        _output(batch, topic_ids or {})
         for batch in logged
         if batch is not None and (batch.batch_id == newest or not batch.is_aborted)
     ]
@@ -115,13 +119,23 @@ def _since_expiry(rows: list[TransactionRecord]) -> list[TransactionRecord]:
     return [r for r in rows if expired is None or r.entry_timestamp > expired]
 
 
-def _output(batch: LoggedBatch) -> BatchOutput:
+def _output(batch: LoggedBatch, topic_ids: Mapping[str, str]) -> BatchOutput:
+    written = [r for r in batch.records if r.state in _WRITTEN]
+    replaced = {topic for r in written for topic in _replaced(r, topic_ids)}
     return BatchOutput(
         batch_id=batch.batch_id,
-        partitions=tuple(p for r in batch.records if r.state in _WRITTEN for p in r.partitions),
-        pending=batch.decided,
+        partitions=tuple(p for r in written for p in r.partitions if p.topic not in replaced),
+        pending=tuple(
+            replace(r, partitions=tuple(p for p in r.partitions if p.topic not in replaced))
+            for r in batch.decided
+        ),
         aborted=not batch.is_whole,
+        replaced=tuple(sorted(replaced)),
     )
+
+
+def _replaced(record: TransactionRecord, topic_ids: Mapping[str, str]) -> list[str]:
+    return [t for t, topic_id in record.topic_ids if topic_ids.get(t, topic_id) != topic_id]
 
 
 def _readable(batch: BatchOutput, latest: Offsets) -> bool:

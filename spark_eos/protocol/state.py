@@ -7,6 +7,7 @@ are those of `__transaction_state`, the names those of DescribeTransactions and 
 """
 
 from enum import Enum
+from typing import Final
 
 from spark_eos.errors import CorruptLogError
 
@@ -49,6 +50,9 @@ VALID_PREVIOUS_STATES: dict[TransactionState, frozenset[TransactionState]] = {
     _S.DEAD: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
 }
+
+# Decided to be committed, whether or not all markers are written.
+COMMITTED_STATES: Final = (_S.PREPARE_COMMIT, _S.COMPLETE_COMMIT)
 
 # The one step that Kafka's table does not have. Inside Kafka a decision cannot be overtaken: the
 # coordinator times out no transaction that is in PrepareCommit. One level up it can: the decision

@@ -11,7 +11,11 @@ from typing import Final
 
 from spark_eos.protocol.state import TransactionState, transition
 
-RECORD_VERSION: Final = 2
+RECORD_VERSION: Final = 3
+
+# Topics with the ids that they had before they were written to, in order. A topic that was deleted
+# and created again has another id.
+TopicIds = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -44,6 +48,7 @@ class PreparedTransaction:
     identity: ProducerIdentity
     transaction_timeout_ms: int
     partitions: tuple[PartitionOffsets, ...]
+    topic_ids: TopicIds = ()
     group_id: str | None = None
     source_offsets: str | None = None
 
@@ -78,7 +83,14 @@ class TransactionRecord:
     group_id: str | None = None
     source_offsets: str | None = None
     cluster_id: str | None = None  # not known of a row of version 1
+    topic_ids: TopicIds = ()  # not known of a row of version 2
+    acknowledged: str | None = None  # what a person has accepted, see docs/guarantees.md
     version: int = RECORD_VERSION
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it only says what a person has accepted, and belongs to no transaction."""
+        return self.acknowledged is not None and self.state is TransactionState.EMPTY
 
     def moved_to(self, target: TransactionState, at: datetime) -> "TransactionRecord":
         """The row that says that this transaction went on to `target`."""

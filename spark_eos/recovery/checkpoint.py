@@ -17,6 +17,7 @@ from spark_eos.errors import OptionError, RetriableError
 from spark_eos.log.table import table_uri
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import kafka_offsets
+from spark_eos.recovery.file_source import files_between, log_offset
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -47,14 +48,20 @@ class Checkpoint:
         return any(int(name) > batch_id for name in self._list("commits") if name.isdigit())
 
     def input_digest(self, batch_id: int) -> str:
-        """A short name for the input of a batch: its end offsets and its watermark.
+        """A short name for the input of a batch: its end offsets, its watermark, and the files that
+        a file source has behind its offset.
 
         Not the whole file: its metadata line holds the time at which the batch was first planned.
         """
-        _version, metadata, *sources = self._offsets(batch_id)
-        watermark = json.loads(metadata).get("batchWatermarkMs", 0)
-        text = "\n".join([str(watermark), *sources])
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return self._input_digest(batch_id, self._offsets(batch_id), with_files=True)
+
+    def input_digest_of_version_2(self, batch_id: int) -> str:
+        """The same as rows of the log have it up to version 2: without the files."""
+        return self._input_digest(batch_id, self._offsets(batch_id), with_files=False)
+
+    def has_offsets(self, batch_id: int) -> bool:
+        """Whether the end offsets of the batch are still there. Spark removes old files."""
+        return self._read(f"offsets/{batch_id}") is not None
 
     def kafka_offsets(self, batch_id: int) -> Offsets:
         """Where the batch ends in the topics of its Kafka sources, this project's or Spark's own.
@@ -63,9 +70,8 @@ class Checkpoint:
         """
         found: Offsets = {}
         version, _metadata, *sources = self._offsets(batch_id)
-        for source in sources:
-            # Version 2 (spark.sql.streaming.offsetLog.formatVersion) names each source.
-            line = source.partition(":")[2] if version == "v2" else source
+        for i, source in enumerate(sources):
+            _name, line = _named(version, i, source)
             for partition, offset in kafka_offsets(line).items():
                 if found.setdefault(partition, offset) != offset:
                     raise OptionError(
@@ -74,6 +80,37 @@ class Checkpoint:
                         " say both. Remove group.id, or read the topic once"
                     )
         return found
+
+    def _input_digest(self, batch_id: int, lines: list[str], *, with_files: bool) -> str:
+        version, metadata, *sources = lines
+        watermark = json.loads(metadata).get("batchWatermarkMs", 0)
+        names = [_named(version, i, line) for i, line in enumerate(sources)] if with_files else []
+        files = [file for name, end in names for file in self._files(batch_id, name, end)]
+        text = "\n".join([str(watermark), *sources, *files])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def _files(self, batch_id: int, name: str, end: str) -> list[str]:
+        """The files that the batch has of a file source; nothing for a source of another kind."""
+        last = log_offset(end)
+        if last is None:
+            return []
+        folder = f"sources/{name}"
+        return files_between(
+            self._end_before(batch_id, name, last),
+            last,
+            names=self._list(folder),
+            read=lambda file: self._read(f"{folder}/{file}"),
+        )
+
+    def _end_before(self, batch_id: int, name: str, last: int) -> int:
+        """Where the batch before ended: a restart may have put several numbers into one batch."""
+        if batch_id == 0:
+            return -1
+        content = self._read(f"offsets/{batch_id - 1}")
+        version, _metadata, *sources = content.split("\n") if content else ("", "")
+        ends = dict(_named(version, i, line) for i, line in enumerate(sources))
+        found = log_offset(ends.get(name, "-"))
+        return last - 1 if found is None else found
 
     def _offsets(self, batch_id: int) -> list[str]:
         content = self._read(f"offsets/{batch_id}")
@@ -115,3 +152,12 @@ class Checkpoint:
             return fs.LocalFileSystem(), location
         filesystem, root = fs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", location))
         return filesystem, root.rstrip("/")
+
+
+def _named(version: str, index: int, line: str) -> tuple[str, str]:
+    """A line of `offsets/<batch id>`: the name of the source, and its offset.
+
+    Version 2 (spark.sql.streaming.offsetLog.formatVersion) names each source.
+    """
+    name, _, offset = line.partition(":")
+    return (name, offset) if version == "v2" else (str(index), line)

@@ -9,15 +9,22 @@ and recovery both come through here.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_eos.errors import BrokerUnreachableError, OptionError
+from spark_eos.errors import (
+    BrokerUnreachableError,
+    CorruptLogError,
+    OptionError,
+    TopicReplacedError,
+)
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient, EndAnswer
 from spark_eos.kafka.group import offsets_fate
 from spark_eos.kafka.visibility import fates
+from spark_eos.protocol.acknowledgement import Risk, acknowledgement
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import AUTHORIZATION, Outcome, error_name
 from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactional_id import parse_transactional_id
 from spark_eos.recovery.decided_here import check_decided_here
 
 
@@ -31,6 +38,58 @@ def _raise_if_not_allowed(first: TransactionRecord, answers: Mapping[str, EndAns
                 f" TransactionalId '{name}' and start the query again, before its transactions time"
                 " out"
             )
+
+
+def _check_ids(records: Sequence[TransactionRecord]) -> None:
+    """A row that was written by hand must not end a transaction of another query."""
+    for record in records:
+        parsed = parse_transactional_id(record.identity.transactional_id)
+        if parsed is None or parsed.query_id != record.query_id:
+            raise CorruptLogError(
+                f"a row of batch {record.batch_id} of query {record.query_id} in the transaction"
+                f" log names '{record.identity.transactional_id}', which is not an id of this"
+                " query. Nothing was ended. The log was changed by hand: restore it, or start with"
+                " a new checkpointLocation or txnAppId"
+            )
+
+
+def await_topics(
+    records: Sequence[TransactionRecord], coordinator: CoordinatorClient, deadline: Deadline
+) -> dict[str, str | None]:
+    """Return when each partition has a leader; the answer has the topics that were replaced, with
+    their new id. An EndTxn would be answered with success there, and commit nothing.
+    """
+    written = {(p.topic, p.partition) for record in records for p in record.partitions}
+    ids = dict(pair for record in records for pair in record.topic_ids)
+    return coordinator.await_leaders(written, ids, deadline)
+
+
+def replaced_code(first: TransactionRecord, replaced: Mapping[str, str | None]) -> str:
+    """What a person has to say to go on."""
+    facts = (first.query_id, first.batch_id, *sorted(replaced.items()))
+    return acknowledgement(Risk.LOST_TOPIC, *facts)
+
+
+def replaced_error(
+    first: TransactionRecord, replaced: Mapping[str, str | None]
+) -> TopicReplacedError:
+    """The error for a decided batch whose topic is not there any more."""
+    batch = f"batch {first.batch_id} of query {first.query_id}"
+    gone = [topic for topic, now in replaced.items() if now is None]
+    if gone:
+        return TopicReplacedError(
+            f"topic '{gone[0]}' was deleted after {batch} was decided, and rows of the batch went"
+            " with it. Create the topic and start the query again: it then says how the rows can be"
+            " written to the new topic"
+        )
+    topic, now = next(iter(replaced.items()))
+    return TopicReplacedError(
+        f"topic '{topic}' was deleted and created again after {batch} was decided (its id is {now}"
+        " now), and rows of the batch went with it. Nothing of them was written to the new topic."
+        " To write them there, set option acknowledge to"
+        f" '{replaced_code(first, replaced)}' for one start. Rows that the batch has committed to"
+        " other topics are not written again"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +107,6 @@ def survey(
     coordinator: CoordinatorClient,
     deadline: Deadline,
     end_orphans: Callable[[], object] | None = None,
-    awaits_leaders: bool = True,
 ) -> Survey:
     """Complete decided transactions and say which are committed. Raises while one is unknown.
 
@@ -57,10 +115,11 @@ def survey(
     """
     if not records:
         return Survey(fates={}, refusals={})
+    _check_ids(records)
     check_decided_here(records, config=config, coordinator=coordinator, deadline=deadline)
-    if awaits_leaders:
-        written = {(p.topic, p.partition) for record in records for p in record.partitions}
-        coordinator.await_leaders(written, deadline)
+    replaced = await_topics(records, coordinator, deadline)
+    if replaced:
+        raise replaced_error(records[0], replaced)
     answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
     _raise_if_not_allowed(records[0], answers)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]

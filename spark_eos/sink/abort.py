@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
-from spark_eos.errors import FencedError, SparkEosError
+from spark_eos.errors import FencedError, SparkEosError, StaleLogError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
@@ -24,8 +24,9 @@ from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import ProducerIdentity
 from spark_eos.protocol.transactional_id import TransactionalId
 from spark_eos.recovery.checkpoint import Checkpoint
+from spark_eos.recovery.ownership import Ownership
 from spark_eos.sink.complete import complete
-from spark_eos.sink.connections import coordinator_client, transaction_log
+from spark_eos.sink.connections import coordinator_client, ownership, transaction_log
 from spark_eos.sink.fence import fence_open, fence_running
 from spark_eos.sink.message import TaskMessage, running_batch
 
@@ -71,6 +72,7 @@ def _abort_batch(
 ) -> None:
     checkpoint = Checkpoint(options.checkpoint_location)
     query_id = checkpoint.query_id()
+    log = transaction_log(options.transaction_log, query_id, options.checkpoint_location)
     offsets_id = TransactionalId(
         prefix=options.transactional_id_prefix, query_id=query_id, partition=None
     )
@@ -82,7 +84,8 @@ def _abort_batch(
             sink_partitions=sink_partitions,
         ),
         options,
-        transaction_log(options.transaction_log, query_id),
+        log,
+        ownership(options, query_id, log),
         running=lambda: running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions),
         offsets_id=str(offsets_id) if options.group_id is not None else None,
     )
@@ -92,6 +95,7 @@ def end_attempt(
     attempt: Attempt,
     options: WriteOptions,
     log: TransactionLog | None,
+    owner: Ownership | None,
     *,
     running: Callable[[], RunningBatch],
     offsets_id: str | None = None,
@@ -103,11 +107,13 @@ def end_attempt(
     deadline = Deadline.after_ms(options.api_timeout_ms)
     coordinator = coordinator_client(options.client)
     if log is not None:
-        _log_intent(attempt, running, log, coordinator, deadline)
+        _log_intent(attempt, running, log, owner, coordinator, deadline)
     decided = set() if log is None else _decided_identities(query_id, batch_id, log)
     ended = _abort_prepared(attempt.identities, decided, coordinator, deadline)
+    if _has_other_driver(owner):
+        return  # what is decided, and what is open under these ids, is the other's
     if log is not None:
-        if _complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):
+        if _complete_if_decided(attempt, log, owner, coordinator, options.client, deadline):
             return
         if not decided.isdisjoint(attempt.identities) or _is_overtaken(attempt, log):
             return
@@ -122,6 +128,7 @@ def _log_intent(
     attempt: Attempt,
     running: Callable[[], RunningBatch],
     log: TransactionLog,
+    owner: Ownership | None,
     coordinator: CoordinatorClient,
     deadline: Deadline,
 ) -> None:
@@ -130,7 +137,7 @@ def _log_intent(
     Raises where the log cannot be written and `commit` may still run: what is open stays open then,
     for the next start or its time-out.
     """
-    if not _may_be_decided(attempt, log, coordinator, deadline):
+    if not _may_be_decided(attempt, log, coordinator, deadline) or _has_other_driver(owner):
         return
     try:
         batch = replace(running(), cluster_id=coordinator.cluster_id(deadline))
@@ -172,11 +179,16 @@ def _log_end(attempt: Attempt, log: TransactionLog) -> None:
         log.append(attempt.query_id, attempt.batch_id, ends)
 
 
+def _has_other_driver(owner: Ownership | None) -> bool:
+    """Whether another driver was started on this log since."""
+    return owner is not None and owner.is_overtaken()
+
+
 def _is_overtaken(attempt: Attempt, log: TransactionLog) -> bool:
     """Whether another driver has gone on: then what is open under these ids is the other's.
 
-    It has at the latest when the batch is complete. Who begins after that has nothing open: its
-    tasks write no row.
+    It has no later than when the batch is complete. A driver that begins after that has nothing
+    open: its tasks write no row.
     """
     last = log.last_batch(attempt.query_id)
     if last is None or last.batch_id < attempt.batch_id:
@@ -212,22 +224,36 @@ def _decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> se
 
 
 def _complete_if_decided(
-    query_id: str,
-    batch_id: int,
+    attempt: Attempt,
     log: TransactionLog,
+    owner: Ownership | None,
     coordinator: CoordinatorClient,
     config: ClientConfig,
     deadline: Deadline,
 ) -> bool:
     """Whether the batch was decided; then it is complete when this returns."""
+    query_id, batch_id = attempt.query_id, attempt.batch_id
     if log.last_batch_id(query_id) != batch_id:
         return False
     batch = log.last_batch(query_id)
     decided = batch.decided if batch is not None else ()
     if decided:
         log.sync()
+        if owner is not None:
+            _complete_move(attempt, owner, coordinator, deadline)
     complete(decided, config=config, coordinator=coordinator, deadline=deadline)
     return bool(decided)
+
+
+def _complete_move(
+    attempt: Attempt, owner: Ownership, coordinator: CoordinatorClient, deadline: Deadline
+) -> None:
+    """Where another log has gone on, this decision counts for nobody: end what it left open."""
+    try:
+        owner.complete_move(deadline)
+    except StaleLogError:
+        coordinator.end(attempt.identities, committed=False, deadline=deadline)
+        raise
 
 
 def _abort_prepared(

@@ -6,29 +6,26 @@ there may never be a next batch that could carry it.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 
 from spark_eos.errors import SparkEosError
 from spark_eos.failpoints import failpoint
 from spark_eos.log import TransactionLog
 from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.deadline import Deadline
-from spark_eos.protocol.decision import RunningBatch, completion_rows
+from spark_eos.protocol.decision import completion_rows
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.recover import recover
 from spark_eos.sink.abort import Attempt, end_attempt
 from spark_eos.sink.cluster import check_cluster
 from spark_eos.sink.commit import decide_and_complete
-from spark_eos.sink.complete import complete
-from spark_eos.sink.connections import coordinator_client, transaction_log
-from spark_eos.sink.decide import check, is_visible_already
-from spark_eos.sink.message import TaskMessage, running_batch, same_batch
-from spark_eos.sink.version import check_version
+from spark_eos.sink.commit_without_log import commit_without_log
+from spark_eos.sink.connections import coordinator_client, ownership, transaction_log
+from spark_eos.sink.decide import is_visible_already
+from spark_eos.sink.message import TaskMessage, same_batch, written_batch
+from spark_eos.sink.version import check_version, check_written_rows
 
 _LOG = logging.getLogger(__name__)
-_NO_INPUT_DIGEST = ""  # a batch write has no offsets that could be compared
 
 
 def plan_write(options: BatchWriteOptions) -> QueryTail:
@@ -39,12 +36,15 @@ def plan_write(options: BatchWriteOptions) -> QueryTail:
         return QueryTail(query_id=options.query_id)
     coordinator = coordinator_client(options.client)
     log = transaction_log(options.transaction_log, options.query_id)
+    owner = ownership(options, options.query_id, log)
+    owner.take_over(deadline)
     tail = recover(
         options.query_id,
         log=log,
         checkpoint=None,
         config=options.client,
         coordinator=coordinator,
+        ownership=owner,
         timeout_ms=options.transaction_timeout_ms,
         deadline=deadline,
     )
@@ -62,15 +62,17 @@ def plan_write(options: BatchWriteOptions) -> QueryTail:
 def commit_write(options: BatchWriteOptions, messages: Sequence[TaskMessage]) -> None:
     """Return when every row is visible."""
     deadline = Deadline.after_ms(options.api_timeout_ms)
-    tail = same_batch(messages, options.version)
-    batch = _written_batch(messages, len(messages))
     if options.transaction_log is None:
-        _commit_without_log(options, batch, messages[0].planned_at, deadline)
+        commit_without_log(options, messages, deadline)
         return
+    tail = same_batch(messages, options.version)
+    batch = written_batch(messages, len(messages))
     log = transaction_log(options.transaction_log, options.query_id)
     if is_visible_already(batch, tail, log):
+        check_written_rows(options, batch.results, log)
         return
-    decide_and_complete(batch, options, log, messages[0].planned_at, deadline)
+    owner = ownership(options, options.query_id, log)
+    decide_and_complete(batch, options, log, owner, messages[0].planned_at, deadline)
     try:
         _log_completion(options, log)
     except SparkEosError:
@@ -86,11 +88,6 @@ def _log_completion(options: BatchWriteOptions, log: TransactionLog) -> None:
     log.maintain()
 
 
-def _written_batch(messages: Sequence[TaskMessage], sink_partitions: int) -> RunningBatch:
-    batch = running_batch(messages, _NO_INPUT_DIGEST, sink_partitions)
-    return replace(batch, is_batch_write=True)
-
-
 def abort_write(
     options: BatchWriteOptions, messages: Sequence[TaskMessage], sink_partitions: int
 ) -> None:
@@ -101,35 +98,24 @@ def abort_write(
         _LOG.exception("write %s could not be aborted whole", options.query_id)
 
 
-def _commit_without_log(
-    options: BatchWriteOptions, batch: RunningBatch, planned_at: float, deadline: Deadline
-) -> None:
-    coordinator = coordinator_client(options.client)
-    # Before the look, because nobody could mend what times out behind it.
-    written = {(p.topic, p.partition) for _, t in batch.transactions for p in t.partitions}
-    coordinator.await_leaders(written, deadline)
-    rows = check(batch, None, coordinator, planned_at, datetime.now(UTC), deadline)
-    failpoint("decided")
-    complete(
-        rows,
-        config=options.client,
-        coordinator=coordinator,
-        deadline=deadline,
-        awaits_leaders=False,
-    )
-    failpoint("completed")
-
-
 def _abort_write(
     options: BatchWriteOptions, messages: Sequence[TaskMessage], sink_partitions: int
 ) -> None:
-    log = None
-    if options.transaction_log is not None:
-        log = transaction_log(options.transaction_log, options.query_id)
     attempt = Attempt(
         query_id=options.query_id,
         batch_id=options.version,
         messages=messages,
         sink_partitions=sink_partitions,
     )
-    end_attempt(attempt, options, log, running=lambda: _written_batch(messages, sink_partitions))
+    log = None
+    if options.transaction_log is not None:
+        log = transaction_log(options.transaction_log, options.query_id)
+    elif attempt.may_be_committing:
+        return  # it may have sent its first commit request: see commit_without_log
+    end_attempt(
+        attempt,
+        options,
+        log,
+        None if log is None else ownership(options, options.query_id, log),
+        running=lambda: written_batch(messages, sink_partitions),
+    )

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task import Task
+from spark_eos.sink.task import Task, current_partition
 from spark_eos.sink.writer import task_messages
 
 if TYPE_CHECKING:
@@ -33,16 +33,13 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Task worker: steps 2 and 3."""
-        from pyspark import TaskContext
-
         from spark_eos.sink.write import write_partition
 
-        context = TaskContext.get()
         task = Task(
             query_id=self._options.query_id,
             run_id=self._run_id,
             batch_id=self._options.version,
-            partition=context.partitionId() if context is not None else 0,
+            partition=current_partition(),
         )
         return TaskMessage(
             task=task,

@@ -31,7 +31,10 @@ def stream_writer(
         from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter
 
         if plans:
+            from spark_eos.sink.hand_over import hand_over
+
             _check_topic(options)
+            hand_over(options)
         return AtLeastOnceStreamWriter(options)
     from spark_eos.sink.writer import StreamWriter
 

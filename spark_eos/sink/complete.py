@@ -21,16 +21,9 @@ def complete(
     config: ClientConfig,
     coordinator: CoordinatorClient,
     deadline: Deadline,
-    awaits_leaders: bool = True,
 ) -> None:
     """Commit the transactions of `records`, all of them."""
-    found = survey(
-        records,
-        config=config,
-        coordinator=coordinator,
-        deadline=deadline,
-        awaits_leaders=awaits_leaders,
-    )
+    found = survey(records, config=config, coordinator=coordinator, deadline=deadline)
     for record in records:
         name = record.identity.transactional_id
         fate = found.fates[name]

@@ -1,13 +1,15 @@
 """Commit worker. Step 5: decide. One Delta commit, and the batch is committed for good.
 
-First every transaction is looked at: it must be as its task left it. Then the rows go into the log
+First every transaction is looked at: it must be as its task left it, in the topics that it wrote
+to, and no other driver may have taken the query over. Then the rows go into the log
 from the very snapshot that was looked at, guarded by (query id, batch id): of two drivers one wins.
 Until the append returns nothing was decided, and any error means that Spark runs the batch again.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -21,12 +23,15 @@ from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import (
     RunningBatch,
     check_prepared,
+    check_same_topics,
     decision_rows,
     is_from_the_past,
 )
+from spark_eos.protocol.ownership import Token
 from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_partitions
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionDescription, TransactionRecord
+from spark_eos.recovery.ownership import Ownership
 
 # How long a coordinator may take to learn that it is none any more.
 _OUTDATED_MS: Final = 5_000
@@ -37,7 +42,8 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
 
     Raises where what is in the log and what ran now are not the same batch.
     """
-    if log.newest_entry(batch.query_id) != tail.newest_entry:
+    now = (log.newest_entry(batch.query_id), log.driver(batch.query_id))
+    if now != (tail.newest_entry, tail.driver):
         raise FencedError(
             f"another driver moved the log to batch {log.last_batch_id(batch.query_id)} of query"
             f" {batch.query_id} while this one ran batch {batch.batch_id} after"
@@ -53,6 +59,7 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
         query_id=batch.query_id,
         batch_id=batch.batch_id,
         input_digest=batch.input_digest,
+        older_input_digest=batch.older_input_digest,
         results=batch.results,
     )
     if batch.batch_id < tail.last_batch_id or tail.complete:
@@ -70,8 +77,24 @@ def check(
     at: datetime,
     deadline: Deadline,
 ) -> tuple[TransactionRecord, ...]:
-    """Look at each transaction; returns the rows of the decision that nothing stands against."""
-    descriptions = _describe(batch, coordinator, deadline)
+    """Look at each transaction; returns the rows of the decision that nothing stands against.
+
+    Topics and leaders first: what times out between the look and the end must be little.
+    """
+    check_same_topics(batch, coordinator.await_leaders(batch.written, batch.topic_ids, deadline))
+    found = _describe(batch, coordinator, None, deadline)
+    return _rows(batch, last, coordinator, found, planned_at, at, deadline)
+
+
+def _rows(
+    batch: RunningBatch,
+    last: LoggedBatch | None,
+    coordinator: CoordinatorClient,
+    descriptions: Mapping[str, TransactionDescription | None],
+    planned_at: float,
+    at: datetime,
+    deadline: Deadline,
+) -> tuple[TransactionRecord, ...]:
     check_prepared(
         batch,
         descriptions,
@@ -83,16 +106,35 @@ def check(
 
 
 def _describe(
-    batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline
+    batch: RunningBatch,
+    coordinator: CoordinatorClient,
+    ownership: Ownership | None,
+    deadline: Deadline,
 ) -> dict[str, TransactionDescription | None]:
+    """The batch's transactions, and in the same request the query's own id."""
     ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
     if not ids:
         return {}
+    if ownership is not None:
+        ids += ownership.watched_ids(deadline)
     pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
-    found = coordinator.describe(ids, deadline)
-    while is_from_the_past(batch, found) and pauses.wait():
+    while True:
         found = coordinator.describe(ids, deadline)
-    return found
+        is_outdated = is_from_the_past(batch, found) or (
+            ownership is not None and ownership.is_outdated(found, deadline)
+        )
+        if not is_outdated or not pauses.wait():
+            return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided: the rows of the transactions that are now to be completed, and the move of
+    the query's own epoch that comes before; None where nobody else can know the query.
+    """
+
+    records: tuple[TransactionRecord, ...]
+    token: Token | None
 
 
 def decide(
@@ -100,13 +142,20 @@ def decide(
     *,
     log: TransactionLog,
     coordinator: CoordinatorClient,
+    ownership: Ownership | None,
     planned_at: float,
     deadline: Deadline,
-) -> tuple[TransactionRecord, ...]:
-    """Write the decision; returns the rows of the transactions that are now to be completed."""
+) -> Decision:
+    """Write the decision."""
     last, at = log.last_batch(batch.query_id), log.next_timestamp(batch.query_id)
+    token: Token | None = None
     try:
-        rows = check(batch, last, coordinator, planned_at, at, deadline)
+        replaced = coordinator.await_leaders(batch.written, batch.topic_ids, deadline)
+        check_same_topics(batch, replaced)
+        found = _describe(batch, coordinator, ownership, deadline)
+        rows = _rows(batch, last, coordinator, found, planned_at, at, deadline)
+        if ownership is not None and batch.transactions:
+            token = ownership.next_token(found, deadline)
     except SparkEosError:
         _give_up_offsets(batch, coordinator, deadline)
         raise
@@ -118,11 +167,11 @@ def decide(
     failpoint("checked")
     if decided or any(row.state is TransactionState.EMPTY for row in rows):
         try:
-            log.append(batch.query_id, batch.batch_id, rows)
+            log.append(batch.query_id, batch.batch_id, rows, token)
         except FencedError:  # refused for certain: another driver was first
             _give_up_offsets(batch, coordinator, deadline)
             raise
-    return decided
+    return Decision(records=decided, token=token)
 
 
 def _give_up_offsets(

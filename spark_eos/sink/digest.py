@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pandas.util import hash_array  # type: ignore[import-untyped]
 
 from spark_eos.kafka.rows import Rows
+from spark_eos.protocol.digest import RowsDigest
 
-VERSION: Final = 1
 # Odd and unrelated: each column counts on its own, so values that swap columns change the sum.
 _WEIGHTS: Final = tuple(
     np.uint64(weight)
@@ -52,7 +52,7 @@ class RowDigest:
 
     def hexdigest(self) -> str:
         """The digest as text, with the version of this way to make it."""
-        return f"{VERSION}:{self.records}:{int(self._sum):016x}"
+        return str(RowsDigest(self.records, int(self._sum)))
 
 
 def _hashes(column: Sequence[bytes | None]) -> NDArray[np.uint64]:

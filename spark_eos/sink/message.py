@@ -1,7 +1,8 @@
 """From task to driver: what one task did, inside Spark's commit message."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from pyspark.sql.datasource import WriterCommitMessage
 
@@ -9,6 +10,8 @@ from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.protocol.decision import RunningBatch
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.sink.task import Task
+
+_NO_INPUT_DIGEST: Final = ""  # a batch write has no offsets that could be compared
 
 
 @dataclass(frozen=True)
@@ -50,3 +53,9 @@ def running_batch(
         sink_partitions=sink_partitions,
         results=tuple(message.result for message in messages),
     )
+
+
+def written_batch(messages: Sequence[TaskMessage], sink_partitions: int) -> RunningBatch:
+    """The same for a batch write."""
+    batch = running_batch(messages, _NO_INPUT_DIGEST, sink_partitions)
+    return replace(batch, is_batch_write=True)

@@ -5,6 +5,9 @@ it can be committed or aborted from any process. The producer is dropped after t
 transaction.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import TaskResult
@@ -12,12 +15,20 @@ from spark_eos.sink.digest import RowDigest
 
 
 def prepare(
-    partition: int, digest: RowDigest, producer: TransactionalProducer | None, deadline: Deadline
+    partition: int,
+    digest: RowDigest,
+    producer: TransactionalProducer | None,
+    topic_ids: Mapping[str, str],
+    deadline: Deadline,
 ) -> TaskResult:
     """The result of a task whose rows are all in the broker's log, or are not to be sent."""
+    transaction = None
+    if producer is not None:
+        ids = tuple(sorted(topic_ids.items()))
+        transaction = replace(producer.prepare(deadline), topic_ids=ids)
     return TaskResult(
         partition=partition,
         records=digest.records,
         digest=digest.hexdigest(),
-        transaction=producer.prepare(deadline) if producer is not None else None,
+        transaction=transaction,
     )

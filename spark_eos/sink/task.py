@@ -23,9 +23,7 @@ def current_task() -> Task:
     `write` is given no batch id; Spark sets it as a local property of the job, with the ids of the
     query and of the run.
     """
-    context = TaskContext.get()
-    if context is None:
-        raise SparkEosError("the sink's write was called outside of a Spark task")
+    context = _context()
     query_id = context.getLocalProperty("sql.streaming.queryId")
     run_id = context.getLocalProperty("spark.jobGroup.id")
     batch_id = context.getLocalProperty("streaming.sql.batchId")
@@ -37,3 +35,19 @@ def current_task() -> Task:
         batch_id=int(batch_id),
         partition=context.partitionId(),
     )
+
+
+def current_partition() -> int:
+    """The partition that this Python worker writes."""
+    return _context().partitionId()
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        # No number can stand for it: each is the transactional id of some task.
+        raise SparkEosError(
+            "the sink's write was called outside of a Spark task: there is no partition whose"
+            " transactional id it may use. Write with df.write or df.writeStream"
+        )
+    return context

@@ -24,6 +24,7 @@ from spark_eos.sink.arrow import to_rows
 from spark_eos.sink.digest import RowDigest
 from spark_eos.sink.prepare import prepare
 from spark_eos.sink.task import Task
+from spark_eos.sink.topic_ids import topic_id
 
 P = TypeVar("P", bound=IdempotentProducer)
 
@@ -37,7 +38,7 @@ def write_partition(
             f"the checkpoint belongs to query {tail.query_id}, and {task.query_id} is running:"
             " checkpointLocation was replaced while the query ran"
         )
-    written = PartitionWrite(options, lambda: transactional_producer(task, options))
+    written = PartitionWrite(options, lambda: transactional_producer(task, options), task.run_id)
     with written.aborting_on_failure():
         failpoint("task-started")
         if tail.action(task.batch_id, task.partition) is Action.WRITE:
@@ -49,6 +50,7 @@ def write_partition(
             task.partition,
             written.digest,
             written.producer,
+            written.topic_ids,
             Deadline.after_ms(options.api_timeout_ms),
         )
         failpoint("prepared")
@@ -71,9 +73,13 @@ def transactional_producer(task: Task, options: WriteOptions) -> TransactionalPr
 class PartitionWrite(Generic[P]):
     """The rows of one task: their digest and, where they are sent, their producer."""
 
-    def __init__(self, options: WriteOptions, new_producer: Callable[[], P]) -> None:
+    def __init__(
+        self, options: WriteOptions, new_producer: Callable[[], P], run_id: str | None = None
+    ) -> None:
         self.digest = RowDigest()
         self.producer: P | None = None
+        self.topic_ids: dict[str, str] = {}
+        self._run_id = run_id  # None: the topics need not be known by their ids
         self._new_producer = new_producer
         self._options = options
         self._partition_counts: dict[str, int] = {}
@@ -115,6 +121,9 @@ class PartitionWrite(Generic[P]):
         deadline = self._deadline()
         if topic not in self._partition_counts:
             self._partition_counts[topic] = producer.partition_count(topic, deadline)
+            if self._run_id is not None:
+                found = topic_id(self._options.client, topic, self._run_id, deadline)
+                self.topic_ids |= {} if found is None else {topic: found}
         if self.producer is None:
             producer.begin(deadline)
             self.producer = producer

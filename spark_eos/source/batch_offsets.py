@@ -35,7 +35,8 @@ def batch_ranges(options: SourceOptions, pushed: Pushed) -> list[OffsetRange]:
     end = ending_offsets(reader, options, partitions)
     snapshot = open_snapshot(options)
     if snapshot is not None:
-        end = snapshot.cut(end)
+        whole = snapshot.cut(end)
+        end = dict(start) if whole is None else whole
         start = {p: min(offset, end[p]) for p, offset in start.items()}
     for topic, partition in sorted(p for p in partitions if start[p] > end[p]):
         raise OptionError(

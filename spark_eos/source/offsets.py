@@ -2,15 +2,14 @@
 
 import logging
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from spark_eos.errors import OptionError
 from spark_eos.kafka.consumer import check_consumer
 from spark_eos.kafka.data_loss import DataLoss
-from spark_eos.kafka.group import committed_offsets
 from spark_eos.kafka.offset_reader import OffsetReader, Retries
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import (
     EARLIEST,
     LATEST,
@@ -24,6 +23,7 @@ from spark_eos.protocol.offset_limit import (
     TopicPartition,
 )
 from spark_eos.protocol.subscription import Assign, Pattern
+from spark_eos.source.group_start import group_start
 from spark_eos.source.read import consumer_settings
 
 if TYPE_CHECKING:
@@ -38,16 +38,18 @@ def offset_reader(options: SourceOptions) -> OffsetReader:
     return OffsetReader(options.client, options.isolation_level, _retries(options))
 
 
-def open_snapshot(options: SourceOptions) -> "Snapshot | None":
-    """The log that says where a read at isolation level snapshot ends."""
+def open_snapshot(options: SourceOptions, *, waits: bool = False) -> "Snapshot | None":
+    """The log that says where a read at isolation level snapshot ends; a stream waits for it."""
     if options.snapshot is None:
         return None
     from spark_eos.source.snapshot import Snapshot  # it loads Delta
 
-    return Snapshot(options, options.snapshot)
+    return Snapshot(options, options.snapshot, waits=waits)
 
 
-def existing_partitions(reader: OffsetReader, options: SourceOptions) -> dict[TopicPartition, str]:
+def existing_partitions(
+    reader: OffsetReader, options: SourceOptions
+) -> dict[TopicPartition, str | None]:
     """The partitions to read with their topics' ids; raise for one that does not exist.
 
     A topic that was created a moment ago may not have reached every broker: it is asked for again.
@@ -121,7 +123,7 @@ def _retries(options: SourceOptions) -> Retries:
     )
 
 
-def _missing(options: SourceOptions, found: dict[TopicPartition, str]) -> list[str]:
+def _missing(options: SourceOptions, found: Collection[TopicPartition]) -> list[str]:
     match options.subscription:
         case Assign(partitions):
             return [f"partition {t}-{p}" for t, p in partitions if (t, p) not in found]
@@ -150,9 +152,7 @@ def _limit_offsets(
         case Everywhere(offset):
             return _numbers(reader, dict.fromkeys(partitions, offset))
         case GroupOffsets():
-            return _numbers(
-                reader, dict.fromkeys(partitions, EARLIEST) | _of_group(options, partitions)
-            )
+            return _numbers(reader, group_start(options, partitions))
         case SpecificOffsets(offsets):
             _check_partitions(f"{side}Offsets", dict(offsets), partitions)
             return _numbers(reader, dict(offsets))
@@ -169,12 +169,6 @@ def _numbers(reader: OffsetReader, wanted: Offsets) -> Offsets:
     latest = reader.latest(p for p, offset in wanted.items() if offset == LATEST)
     numbers = {p: offset for p, offset in wanted.items() if offset >= 0}
     return numbers | earliest | latest
-
-
-def _of_group(options: SourceOptions, partitions: set[TopicPartition]) -> Offsets:
-    group_id = options.group_id or ""
-    deadline = Deadline.after_ms(options.api_timeout_ms)
-    return committed_offsets(options.client, group_id, sorted(partitions), deadline)
 
 
 def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: NoMatch) -> Offsets:

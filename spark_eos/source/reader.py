@@ -20,9 +20,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from spark_eos.errors import DataLossError
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_map import from_map, to_map
+from spark_eos.protocol.offset_map import from_map, to_map, topic_ids_of
 from spark_eos.protocol.offset_range import PlannedRange
+from spark_eos.protocol.stream_position import StreamPosition
 from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
 from spark_eos.source.read import read_range
@@ -42,6 +44,8 @@ class _Read:
         task_started()
         if partition.value is None:  # Spark's partition for a read that has none
             return iter(())
+        if isinstance(partition.value, DataLossError):
+            raise partition.value
         schema = to_arrow_schema(source_schema(self._options.include_headers), timezone="UTC")
         planned: PlannedRange = partition.value
         return read_range(self._options, planned.range, schema, planned.records)
@@ -90,7 +94,7 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a new query starts."""
-        return to_map(self._offsets.initial())
+        return _to_map(self._offsets.initial())
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The limits of the options; Spark gives another one where the trigger wants everything."""
@@ -102,24 +106,39 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends: `start`, word for word, where there is none."""
-        begin = from_map(start)
+        begin = _position(start)
         end = self._offsets.latest(
             begin,
             limited=not isinstance(limit, ReadAllAvailable),
             most=limit.max_rows if isinstance(limit, ReadMaxRows) else None,
         )
-        return start if end == begin else to_map(end)
+        return start if end == begin else _to_map(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """How far the topics went when the last batch was planned."""
         seen = self._offsets.seen
-        return None if seen is None else to_map(seen)
+        return None if seen is None else _to_map(seen)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """What is there now is all there is."""
         self._offsets.freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """One task for each range."""
-        ranges = self._offsets.ranges(from_map(start), from_map(end))
+        """One task for each range. Where records are gone, one task that raises the error.
+
+        Spark asks for the partitions of a batch that runs again before the sink plans it. The sink
+        must get to that step: there it completes what it has decided before the restart.
+        """
+        try:
+            ranges = self._offsets.ranges(_position(start), _position(end))
+        except DataLossError as error:
+            return [InputPartition(error)]
         return [InputPartition(PlannedRange(r)) for r in ranges]
+
+
+def _position(given: dict[str, Any]) -> StreamPosition:
+    return StreamPosition(from_map(given), topic_ids_of(given))
+
+
+def _to_map(found: StreamPosition) -> dict[str, Any]:
+    return to_map(found.offsets, found.topic_ids)

@@ -1,12 +1,20 @@
-"""Driver. Isolation level snapshot: the transaction log of a query says where a read may end."""
+"""Driver. Isolation level snapshot: the transaction log of a query says where a read may end.
 
+A stream may start before the query that it reads has logged its first batch. Until then nothing is
+known of that query, so nothing may be read.
+"""
+
+import logging
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from spark_eos.errors import BrokerUnreachableError, OptionError
-from spark_eos.kafka.cluster import cluster_id
+from spark_eos.errors import BrokerUnreachableError, OptionError, TopicReplacedError
+from spark_eos.kafka.cluster import cluster_id, topic_ids
 from spark_eos.kafka.visibility import fates
 from spark_eos.log import TransactionLog
+from spark_eos.log.table import log_exists
 from spark_eos.options import SourceOptions
 from spark_eos.options.snapshot import SnapshotOptions
 from spark_eos.protocol.deadline import Deadline
@@ -16,23 +24,41 @@ from spark_eos.protocol.offset_range import OffsetRange
 from spark_eos.protocol.snapshot import BatchOutput, limited, outputs, whole_batches
 from spark_eos.protocol.transaction import TransactionRecord
 
+_LOG = logging.getLogger(__name__)
+
 _LOOK_MS: Final = 10_000
+_TELL_EVERY_S: Final = 60.0
 
 
 class Snapshot:
-    """The output of one query, as its log tells it."""
+    """The output of one query, as its log tells it. If it `waits`, log and query may come later."""
 
-    def __init__(self, options: SourceOptions, snapshot: SnapshotOptions) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        snapshot: SnapshotOptions,
+        *,
+        waits: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._options = options
-        self._log = TransactionLog.existing(snapshot.transaction_log)
-        self._query_id = _query_id(self._log, snapshot)
+        self._snapshot = snapshot
+        self._waits = waits
+        self._clock = clock
         self._cluster_id = cluster_id(options.client, Deadline.after_ms(options.api_timeout_ms))
+        self._log: TransactionLog | None = None
+        self._query_id: str | None = None
         self._batches: list[BatchOutput] = []
+        self._told_at: float | None = None
 
-    def cut(self, latest: Offsets) -> Offsets:
-        """The latest offsets, asked for before this call, without a part of a micro-batch."""
+    def cut(self, latest: Offsets) -> Offsets | None:
+        """The latest offsets, asked for before this call, without a part of a micro-batch.
+
+        None where the log has no such query yet: nothing of it is below the latest offsets then,
+        but it may write there before the next look, so nothing may be read.
+        """
         self._look()
-        return whole_batches(self._batches, latest)
+        return None if self._query_id is None else whole_batches(self._batches, latest)
 
     def limit(self, start: Offsets, end: Offsets, most: int | None) -> Offsets:
         """As many whole micro-batches as `most` offsets allow, but at least one."""
@@ -41,11 +67,12 @@ class Snapshot:
     def batches(self, first: int | None, last: int | None) -> list[BatchOutput]:
         """The complete micro-batches `first` to `last`; raise where one is not there."""
         self._look()
+        query = "the query" if self._query_id is None else f"query {self._query_id}"
         there = {b.batch_id: b for b in self._batches if b.complete}
         oldest, newest = min(there, default=0), max(there, default=-1)
         if first is None and oldest > 0:
             raise OptionError(
-                f"the transaction log of query {self._query_id} begins with micro-batch {oldest}."
+                f"the transaction log of {query} begins with micro-batch {oldest}."
                 " Those before it wrote nothing, or are no longer in the log: it cannot tell. Set"
                 f" startingBatch, to {oldest} or later"
             )
@@ -56,22 +83,67 @@ class Snapshot:
         if absent <= end:
             known = f"{oldest} to {newest}" if there else "none"
             raise OptionError(
-                f"micro-batch {absent} of query {self._query_id} is not complete, or is no "
-                f"longer in the transaction log. Complete there: {known}"
+                f"micro-batch {absent} of {query} is not complete, or is no longer in the "
+                f"transaction log. Complete there: {known}"
             )
         # One that is not there between others wrote nothing: it cost no transaction and no row.
-        return [there[batch_id] for batch_id in sorted(there) if begin <= batch_id <= end]
+        chosen = [there[batch_id] for batch_id in sorted(there) if begin <= batch_id <= end]
+        for batch in chosen:
+            if batch.replaced:
+                raise TopicReplacedError(
+                    f"topic '{batch.replaced[0]}' was deleted and created again since micro-batch"
+                    f" {batch.batch_id} of {query} was written: its rows are gone, and cannot be"
+                    " read. Set startingBatch to one that was written later"
+                )
+        return chosen
 
     def _look(self) -> None:
         """Read what is new in the log, and ask the data about what is decided and not ended."""
-        self._log.refresh()
+        log = self._newest_log()
+        if log is None or self._query_id is None:
+            self._tell_what_is_missing()
+            return
         known = {b.batch_id: b for b in self._batches if b.complete}
         since = min((b.batch_id for b in self._batches if not b.complete), default=None)
         if since is None:
             since = max(known, default=-1)
-        found = outputs(self._here(self._log.rows_from(self._query_id, since)))
+        rows = self._here(log.rows_from(self._query_id, since))
+        found = outputs(rows, self._topic_ids(rows))
         known |= {b.batch_id: b for b in found if b.batch_id not in known}
         self._batches = [self._asked(known[batch_id]) for batch_id in sorted(known)]
+
+    def _topic_ids(self, rows: list[TransactionRecord]) -> dict[str, str]:
+        """The ids that the topics have now, as far as the log knows topics by their ids."""
+        topics = sorted({topic for row in rows for topic, _ in row.topic_ids})
+        deadline = Deadline.after_ms(self._options.api_timeout_ms)
+        found = topic_ids(self._options.client, topics, deadline) if topics else {}
+        return {topic: topic_id for topic, topic_id in found.items() if topic_id is not None}
+
+    def _newest_log(self) -> TransactionLog | None:
+        """The log as it is now, and the query in it; None where there is no log yet."""
+        location, seen = self._snapshot.transaction_log, None
+        if self._log is not None:
+            seen = self._log.version
+            self._log.refresh()
+        elif not self._waits or log_exists(location, {}):
+            self._log = TransactionLog.existing(location)
+        if self._log is not None and self._query_id is None and self._log.version != seen:
+            self._query_id = _query_id(self._log, self._snapshot, waits=self._waits)
+        return self._log
+
+    def _tell_what_is_missing(self) -> None:
+        now = self._clock()
+        if self._told_at is not None and now - self._told_at < _TELL_EVERY_S:
+            return
+        self._told_at = now
+        query_id = self._snapshot.query_id
+        _LOG.warning(
+            "isolation.level snapshot: no rows are read until %s is in the transaction log at %s%s."
+            " If the query that writes runs already, correct the option transactionLog or queryId",
+            "a query" if query_id is None else f"query {query_id}",
+            self._snapshot.transaction_log,
+            "" if self._log is not None else ", which does not exist yet",
+        )
 
     def _here(self, rows: list[TransactionRecord]) -> list[TransactionRecord]:
         """Without what the query wrote before it moved to this cluster."""
@@ -118,15 +190,18 @@ def batch_ranges_of(
     return {OffsetRange(*p, firsts[p], ends[p]): records[p] for p in firsts if p in partitions}
 
 
-def _query_id(log: TransactionLog, snapshot: SnapshotOptions) -> str:
+def _query_id(log: TransactionLog, snapshot: SnapshotOptions, *, waits: bool) -> str | None:
+    """The query that is read; None where it may come later. Raise where nobody can tell."""
     there = sorted(log.query_ids())
-    if snapshot.query_id is not None:
-        if snapshot.query_id not in there:
-            raise OptionError(
-                f"queryId '{snapshot.query_id}' is not in the transaction log at "
-                f"{snapshot.transaction_log}"
-            )
-        return snapshot.query_id
+    wanted = snapshot.query_id
+    if wanted in there or not there:
+        return wanted if there else None
+    if wanted is not None:
+        if waits:
+            return None
+        raise OptionError(
+            f"queryId '{wanted}' is not in the transaction log at {snapshot.transaction_log}"
+        )
     if len(there) != 1:
         raise OptionError(
             f"the transaction log at {snapshot.transaction_log} has {len(there)} queries: set "

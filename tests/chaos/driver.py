@@ -76,14 +76,15 @@ class Driver:
 
     def finish(self, timeout=120):
         """Wait for a good end of the query."""
-        outcome = self._outcome(timeout)
+        outcome = self.outcome(timeout)
         assert outcome["ok"], outcome["text"][:6000]
 
     def fail(self, expected="", timeout=120):
-        """Wait for a bad end of the query, with this error."""
-        outcome = self._outcome(timeout)
+        """Wait for a bad end of the query, with this error; returns all that was said."""
+        outcome = self.outcome(timeout)
         assert not outcome["ok"], "ended well, and should not have"
         assert expected in outcome["text"], outcome["text"][:6000]
+        return outcome["text"]
 
     def signal(self, number):
         """To the program and its JVM: what an operator calls the driver."""
@@ -107,7 +108,8 @@ class Driver:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
-    def _outcome(self, timeout):
+    def outcome(self, timeout=120):
+        """Wait for the end of the query: whether it was good, and what was said."""
         self._wait(self._result.exists, timeout, "the query did not end")
         return json.loads(self._result.read_text())
 

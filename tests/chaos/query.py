@@ -50,11 +50,9 @@ def run(spark, settings):
     if settings["write"] is not None:
         write(spark, settings)
         return
-    rows = (
-        read(spark, settings)
-        .selectExpr("value AS key", *settings["select"])
-        .repartition(settings["partitions"], "key")
-    )
+    rows = read(spark, settings).selectExpr("value AS key", *settings["select"])
+    if settings["partitions"] is not None:
+        rows = rows.repartition(settings["partitions"], "key")
     query = (
         rows.writeStream.format("txnkafka")
         .option("kafka.bootstrap.servers", settings["bootstrap_servers"])

@@ -8,7 +8,7 @@ from tests.chaos.oracle import committed_values
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_job_that_is_run_again_writes_what_is_missing(scenario, tmp_path):
-    scenario.options |= {"txnAppId": "job", "transactionLog": str(tmp_path / "log")}
+    scenario.options |= {"txnAppId": scenario.topic, "transactionLog": str(tmp_path / "log")}
     scenario.rows = [str(number) for number in range(300)]
     scenario.options["txnVersion"] = "1"
     for step in ("prepared", "checked", "decided"):

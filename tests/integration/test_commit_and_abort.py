@@ -82,7 +82,7 @@ class Query:
 
     def states(self):
         """(batch, partition, state) of each row of the log, in order."""
-        rows = TransactionLog.open(self.options.transaction_log).records().to_pylist()
+        rows = TransactionLog.existing(self.options.transaction_log).records().to_pylist()
         return [(r["batch_id"], r["sink_partition"], r["transaction_status"]) for r in rows]
 
     def check(self, *values):

@@ -233,7 +233,7 @@ def test_error_before_the_commit_can_be_tried_again(
     rows = decision(log, 1)
     with monkeypatch.context() as patch:
         patch.setattr(delta, "_write", broken)
-        with pytest.raises(RetriableError, match=r"batch 1 of query .*disk full.*start the query"):
+        with pytest.raises(RetriableError, match=r"batch 1 of query .*disk full.*Start the query"):
             log.append(QUERY, 1, rows)
     assert DeltaTable(location).version() == 1
     log.append(QUERY, 1, rows)
@@ -282,6 +282,17 @@ def test_driver_far_behind_appends_although_the_commits_it_missed_are_gone(
     assert last(location).records == tuple(rows[-2:])
 
 
+def test_driver_far_behind_sees_what_is_there_now(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = TransactionLog.open(location)
+    decide(log, [0])
+    forget_the_past(location, monkeypatch)
+    log.refresh()
+    assert log.version == DeltaTable(location).version()
+    assert log.last_batch(QUERY) == last(location)
+
+
 def test_commit_at_a_version_that_nobody_reads_any_more_is_not_success(
     location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,3 +325,22 @@ def test_commit_at_a_version_that_nobody_reads_any_more_is_not_success(
     log.append(QUERY, 1, rows)
     assert last(location).records == tuple(rows[-2:])
     assert RUN in {r.run_id for r in last(location).records}
+
+
+def test_log_that_was_restored_under_a_session_is_read_as_it_is_now(tmp_path: Path) -> None:
+    """A worker keeps its snapshot. The restored folder may have as many commits as the old one."""
+    location = str(tmp_path / "log")
+    kept = TransactionLog.open(location)
+    decide(kept, [0])
+    shutil.copytree(location, tmp_path / "backup")
+    decide(kept, [1, 2])
+    shutil.rmtree(location)
+    shutil.copytree(tmp_path / "backup", location)
+    kept.refresh()
+    assert kept.last_batch_id(QUERY) == 0
+    decide(kept, [1, 2])
+    shutil.rmtree(location)
+    shutil.copytree(tmp_path / "backup", location)
+    decide(TransactionLog.open(location), [3, 4])
+    kept.refresh()
+    assert kept.last_batch_id(QUERY) == 4

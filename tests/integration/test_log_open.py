@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spark_eos.errors import ForeignTableError, LogVersionError
+from spark_eos.errors import ForeignTableError, LogVersionError, OptionError
 from spark_eos.log import Retention, TransactionLog
 from spark_eos.log.files import FileStore
 from spark_eos.log.record import SCHEMA, to_rows, to_table
 from spark_eos.log.retention import Task, run_maintenance
-from spark_eos.log.table import VERSION_PROPERTY
+from spark_eos.log.table import VERSION_PROPERTY, log_exists
 from spark_eos.protocol.transaction import RECORD_VERSION
 from tests.unit.log.builders import QUERY, at, decide, row
 
@@ -125,18 +125,33 @@ def test_table_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     location = str(tmp_path / "log")
     TransactionLog.open(location)
     DeltaTable(location).alter.set_table_properties(
-        {VERSION_PROPERTY: "3"}, raise_if_not_exists=False
+        {VERSION_PROPERTY: "4"}, raise_if_not_exists=False
     )
-    with pytest.raises(LogVersionError, match=r"version 3.*Upgrade spark-eos"):
+    with pytest.raises(LogVersionError, match=r"version 4.*Upgrade spark-eos"):
         TransactionLog.open(location)
 
 
 def test_rows_of_a_newer_release_are_refused_without_reading_them(tmp_path: Path) -> None:
     location = str(tmp_path / "log")
     decide(TransactionLog.open(location), [0, 1])
-    newer = to_table([replace(row(7, at(1)), version=3)])
+    newer = to_table([replace(row(7, at(1)), version=4)])
     write_deltalake(location, newer, mode="append")
     for file in tmp_path.glob("log/*.parquet"):
         file.write_bytes(b"unreadable")
-    with pytest.raises(LogVersionError, match=r"version 3.*Upgrade spark-eos"):
+    with pytest.raises(LogVersionError, match=r"version 4.*Upgrade spark-eos"):
         TransactionLog.open(location)
+
+
+def test_log_that_may_still_come_is_told_from_a_path_that_holds_something_else(
+    tmp_path: Path,
+) -> None:
+    """And looking creates nothing."""
+    location = tmp_path / "checkpoint" / "log"
+    assert not log_exists(str(location), {})
+    assert not location.parent.exists()
+    (location / "_delta_log").mkdir(parents=True)  # a creator at work
+    assert not log_exists(str(location), {})
+    TransactionLog.open(str(location))
+    assert log_exists(f"file:{location}", {})
+    with pytest.raises(OptionError, match="checkpoint' is no Delta table"):
+        log_exists(str(location.parent), {})

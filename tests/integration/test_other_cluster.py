@@ -68,7 +68,7 @@ def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
     decide_only(query, monkeypatch)
     coordinator = coordinator_client(query.options.client)
     kept, lost = (
-        TransactionLog.open(query.options.transaction_log).last_batch(query.query_id).pending
+        TransactionLog.existing(query.options.transaction_log).last_batch(query.query_id).pending
     )
     for record in (kept, lost):
         committed = record is kept
@@ -81,7 +81,7 @@ def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
 def test_version_of_an_application_is_written_on_one_cluster(query, elsewhere, tmp_path):
     """Else it would be taken for written on the other one too."""
     given = {"topic": query.topic, "transactionLog": str(tmp_path / "log")}
-    given |= {"txnAppId": "nightly", "apiTimeoutMs": "10000"}
+    given |= {"txnAppId": query.topic, "apiTimeoutMs": "10000"}
 
     def options(client, version):
         servers = {"kafka.bootstrap.servers": client.bootstrap_servers}

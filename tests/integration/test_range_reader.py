@@ -163,7 +163,7 @@ def test_range_that_is_gone_whole_is_a_loss(log: Log) -> None:
 
 
 def test_range_behind_the_end_is_a_loss(log: Log) -> None:
-    """As after a topic was made anew with fewer records."""
+    """As after a topic was created again with fewer records."""
     log.write(10)
     with pytest.raises(DataLossError, match="offsets 50 to 59: the partition now ends at 10"):
         log.offsets(50, 60)

@@ -25,7 +25,8 @@ class Application:
         self._servers = {"kafka.bootstrap.servers": query.options.client.bootstrap_servers}
 
     def write(self, version, *partitions):
-        given = {"topic": self._query.topic, "transactionLog": self.log, "txnAppId": "nightly"}
+        topic = self._query.topic
+        given = {"topic": topic, "transactionLog": self.log, "txnAppId": topic}
         options = batch_write_options(self._servers | given | {"txnVersion": str(version)})
         self._query.query_id = options.query_id
         messages = self._query.write(version, *partitions, tail=plan_write(options))

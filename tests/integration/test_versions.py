@@ -1,30 +1,39 @@
 """Versions of an application against a real broker and a real log, without Spark."""
 
+import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
-from spark_eos.errors import OperatorError, TransactionLostError
+from spark_eos.errors import NonDeterministicReplayError, OperatorError, TransactionLostError
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
+from spark_eos.log import Retention, TransactionLog, delta
+from spark_eos.log.files import FileStore
+from spark_eos.log.retention import expire
 from spark_eos.options import batch_write_options
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.sink import commit as commit_step
 from spark_eos.sink.batch_commit import abort_write, commit_write, plan_write
+from spark_eos.sink.message import TaskMessage
+from spark_eos.sink.task import Task
+from spark_eos.sink.write import write_partition
 from tests.chaos.oracle import assert_exactly_once
-from tests.integration.test_commit_and_abort import Query, refuse_to_complete
+from tests.integration.test_commit_and_abort import refuse_to_complete
 
 
 class Application:
     """Writes versions, as Spark does with `df.write`."""
 
     def __init__(self, folder, kafka, topic):
-        self._query = Query(folder, kafka, topic)
         self._given = {
             "kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "kafka.transaction.timeout.ms": "60000",
             "topic": topic,
             "transactionLog": str(folder / "log"),
-            "txnAppId": "nightly",
+            "txnAppId": topic,  # an application has one log on a cluster
             "apiTimeoutMs": "10000",
         }
 
@@ -34,8 +43,14 @@ class Application:
     def prepare(self, version, *partitions):
         """The tasks have ended, and nothing is decided."""
         options = self.options(version)
-        self._query.query_id = options.query_id
-        return self._query.write(version, *partitions, tail=plan_write(options))
+        tail, planned_at = plan_write(options), time.monotonic()
+        messages = []
+        for number, values in enumerate(partitions):
+            task = Task(query_id=options.query_id, run_id="r", batch_id=version, partition=number)
+            rows = pa.record_batch({"value": pa.array(values, pa.string())})
+            result = write_partition(task, tail, options, iter([rows]))
+            messages.append(TaskMessage(task=task, result=result, tail=tail, planned_at=planned_at))
+        return messages
 
     def write(self, version, *partitions):
         messages = self.prepare(version, *partitions)
@@ -54,9 +69,26 @@ class Application:
         batch = log.batch(self.options(version).query_id, version)
         return [record.state.wire_name for record in batch.records]
 
+    def expire(self, days=8):
+        """As if it had been idle for so long: ids are kept for a week, and so are rows."""
+        log = self._given["transactionLog"]
+        later = datetime.now(UTC) + timedelta(days=days)
+        expire(DeltaTable(log), FileStore(log, {}), Retention(), later)
+
     def check(self, *values):
         servers, topic = self._given["kafka.bootstrap.servers"], self._given["topic"]
         assert_exactly_once(servers, topic, values)
+
+
+def in_days(days):
+    """A clock that is so far ahead."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=days)
+
+    return Later
 
 
 @pytest.fixture
@@ -125,5 +157,76 @@ def test_version_whose_rows_name_their_topics_is_known_by_its_number_alone(appli
 def test_older_version_writes_nothing(application):
     application.write(1, ["a"])
     application.write(2, ["b"])
-    assert plan_write(application.options(1)).last_batch_id == 2
+    application.write(1, ["a"])
+    application.check("a", "b")
+
+
+def test_version_with_the_same_rows_in_other_partitions_writes_nothing(application):
+    application.write(1, ["a", "b"], [], ["c"])
+    application.write(2, ["d"])
+    for version, partitions in (
+        (1, [["c", "a", "b"]]),
+        (1, [[], ["b"], ["a"], ["c"]]),
+        (2, [["d"]]),
+    ):
+        application.write(version, *partitions)
+    application.check("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("rows", [["x", "y"], ["a"], ["a", "b", "c"], []])
+@pytest.mark.parametrize("version", [1, 2])
+def test_version_with_other_rows_is_refused(application, version, rows):
+    """The last one and an older one. Spark calls `abort` behind the error."""
+    application.write(1, ["a"], ["b"])
+    application.write(2, ["b"], ["a"])
+    messages = application.prepare(version, rows)
+    options = application.options(version)
+    with pytest.raises(NonDeterministicReplayError) as caught:
+        commit_write(options, messages)
+    abort_write(options, messages, 1)
+    said = f"version {version} of txnAppId '{options.topic}' (query {options.query_id})"
+    assert said in str(caught.value)
+    assert f"(in the log: 2, now: {len(rows)})" in str(caught.value)
+    application.check("a", "b", "a", "b")
+    assert plan_write(options).complete
+
+
+def test_version_that_was_aborted_is_written_with_any_rows(application):
+    abort_write(application.options(1), application.prepare(1, ["a"], ["b"]), 2)
+    application.write(1, ["x"])
+    application.write(1, ["x"])
+    application.check("x")
+    with pytest.raises(NonDeterministicReplayError, match="in the log: 1, now: 2"):
+        application.write(1, ["a"], ["b"])
+
+
+def test_last_version_of_an_idle_application_is_compared_with_its_tombstones(application):
+    application.write(1, ["a"], ["b"], ["c"])
+    application.write(2, ["d"], [], ["e"])
+    application.expire()
+    assert application.states(2) == ["Dead", "Dead"]
+    application.write(2, ["e", "d"])
+    with pytest.raises(NonDeterministicReplayError, match="in the log: 2, now: 1"):
+        application.write(2, ["e"])
+    with pytest.raises(
+        OperatorError, match=r"version 1 .* rows of this run \(3\) cannot be compared"
+    ):
+        application.write(1, ["a"], ["b"], ["c"])
+    application.write(3, ["f"])
+    application.check("a", "b", "c", "d", "e", "f")
+
+
+def test_version_that_expired_is_refused_with_rows_and_skipped_without(application, monkeypatch):
+    application.write(2, ["a"])
+    application.expire()
+    application.expire(days=17)
+    monkeypatch.setattr(delta, "datetime", in_days(17))
+    log = TransactionLog.open(application.options(2).transaction_log)
+    assert log.batch(application.options(2).query_id, 2) is None
+    application.write(2, [], [])
+    with pytest.raises(
+        OperatorError, match=r"version 2 .* rows of this run \(1\) .* write them as version 3"
+    ):
+        application.write(2, ["a"])
+    application.write(3, ["b"])
     application.check("a", "b")

@@ -59,6 +59,8 @@ class Transaction:
     producer_epoch: int = 0
     state: State = State.EMPTY
     start_time_ms: int | None = None
+    last_epoch: int = -1  # the one before, where the last request said which it expected
+    last_producer_id: int = -1
     places: list[Place] = field(default_factory=list)
     offsets: dict[str, dict[Place, int]] = field(default_factory=dict)  # by group, not yet its own
 
@@ -81,6 +83,7 @@ class Broker:
     def __init__(self, topics, first_epoch=0):
         self.topics = topics  # name: number of partitions
         self.log = {(topic, p): [] for topic, count in topics.items() for p in range(count)}
+        self.topic_ids = {topic: f"id of the first {topic}" for topic in topics}
         self.transactions = {}
         self.groups = defaultdict(dict)
         self.members = defaultdict(list)
@@ -93,6 +96,7 @@ class Broker:
     def __deepcopy__(self, memo):
         """Each crash point starts from a copy: in general it would take a quarter of the time."""
         new = copy.copy(self)
+        new.topic_ids = dict(self.topic_ids)
         new.log = {place: list(entries) for place, entries in self.log.items()}
         new.transactions = {n: copy.deepcopy(t) for n, t in self.transactions.items()}
         new.groups = defaultdict(dict, {group: dict(at) for group, at in self.groups.items()})
@@ -101,17 +105,28 @@ class Broker:
         new._aborted = {place: list(aborted) for place, aborted in self._aborted.items()}
         return new
 
-    def init_producer_id(self, transactional_id, timeout_ms):
-        """A new epoch. What is open is fenced first, with an epoch of its own, and aborted."""
+    def init_producer_id(self, transactional_id, timeout_ms, expected=None):
+        """A new epoch. What is open is fenced first, with an epoch of its own, and aborted.
+
+        Where a producer id and an epoch are `expected` (KIP-360), only from there. A request that
+        comes again moves nothing and gets the same answer, but sets the time-out.
+        """
         found = self.transactions.get(transactional_id)
+        if found is not None and expected is not None:
+            if expected == (found.last_producer_id, found.last_epoch):
+                found.timeout_ms = timeout_ms
+                return found.identity
+            if expected != (found.producer_id, found.producer_epoch):
+                raise RefusedError(ErrorCode.PRODUCER_FENCED)
         if found is None:
-            found = Transaction(
-                transactional_id, self._new_producer_id(), timeout_ms, self._first_epoch
-            )
+            # A worn id is a task's: the epochs of a query's own id are counted from the first.
+            epoch = 0 if transactional_id.endswith("-driver") else self._first_epoch
+            found = Transaction(transactional_id, self._new_producer_id(), timeout_ms, epoch)
             self.transactions[transactional_id] = found
             return found.identity
         if found.state is State.ONGOING:
             self._fence(found)
+        found.last_producer_id, found.last_epoch = expected or (-1, -1)
         if found.producer_epoch >= EPOCH_MAX - 1:
             found.producer_id, found.producer_epoch = self._new_producer_id(), 0
         else:

@@ -16,6 +16,7 @@ from spark_eos.kafka.coordinator import EndAnswer, TransactionListing
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_map import from_map
 from spark_eos.protocol.outcome import Api, ErrorCode, Outcome, outcome_of
+from spark_eos.protocol.ownership import ProducerEpoch
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import (
     PartitionOffsets,
@@ -63,15 +64,20 @@ class CoordinatorClient:
         word = "commit" if committed else "abort"
         return port(f"EndTxn({word}) {_short(identity.transactional_id)}", effect, _unknown)
 
-    def await_leaders(self, partitions, deadline):
-        if partitions:
-            port("Metadata leaders", lambda: None, _no_answer)
+    def await_leaders(self, partitions, topic_ids, deadline):
+        def effect():
+            now = {topic: _broker().topic_ids.get(topic) for topic in topic_ids}
+            return {topic: now[topic] for topic in now if now[topic] != topic_ids[topic]}
+
+        return port("Metadata leaders", effect, _no_answer) if partitions else {}
 
     def describe(self, transactional_ids, deadline):
         def effect():
             return {name: _description(name) for name in transactional_ids}
 
-        return port("DescribeTransactions", effect, _no_answer)
+        is_task = any(not name.endswith("-driver") for name in transactional_ids)
+        name = "DescribeTransactions" if is_task else "DescribeTransactions driver"
+        return port(name, effect, _no_answer)
 
     def fence(self, transactional_ids, *, timeout_ms, deadline):
         return {
@@ -82,6 +88,24 @@ class CoordinatorClient:
             )
             for name in transactional_ids
         }
+
+    def start_driver(self, transactional_id, mark, deadline):
+        return port(
+            f"InitProducerId {_short(transactional_id)}",
+            lambda: _epoch(_broker().init_producer_id(transactional_id, mark)),
+            lambda: None,
+        )
+
+    def move_driver(self, transactional_id, token, deadline):
+        def effect():
+            try:
+                found = _broker().init_producer_id(transactional_id, token.mark, token.before)
+            except RefusedError:
+                return None
+            return _epoch(found)
+
+        name = f"InitProducerId {_short(transactional_id)}, expected"
+        return port(name, effect, _no_answer)
 
     def cluster_id(self, deadline):
         return "simulated"  # known since the first answer: no request
@@ -104,6 +128,10 @@ class CoordinatorClient:
             ]
 
         return port(f"ListTransactions {state.wire_name}", effect, _no_answer)
+
+
+def _epoch(identity):
+    return ProducerEpoch(identity.producer_id, identity.producer_epoch)
 
 
 def _unknown():
@@ -224,6 +252,15 @@ def _no_file():
     raise RetriableError("the checkpoint cannot be read")
 
 
+def topic_ids(config, topics, deadline):
+    """`kafka.cluster`."""
+
+    def effect():
+        return {topic: _broker().topic_ids.get(topic) for topic in topics}
+
+    return port("Metadata ids", effect, _no_answer)
+
+
 def partition_counts(config, topics, deadline):
     """`kafka.cluster`."""
     return port("Metadata", lambda: {t: _broker().topics[t] for t in topics}, _no_answer)
@@ -262,3 +299,10 @@ def offsets_fate(config, group_id, wanted, deadline):
         return Fate.COMMITTED if moved else Fate.ABORTED
 
     return port("OffsetFetch", effect, _no_answer)
+
+
+def restore_group_offsets(config, group_id, source_offsets, deadline):
+    """`recovery.group_offsets`: nothing expires here; an open transaction is awaited."""
+    if port("OffsetFetch", lambda: _broker().committed_offsets(group_id), _no_answer) is None:
+        raise BrokerUnreachableError("the group has offsets in a transaction that is open")
+    return {}

@@ -14,6 +14,7 @@ from spark_eos.kafka.rows import Rows
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import ErrorCode
+from spark_eos.protocol.ownership import ProducerEpoch, Token, is_next
 from spark_eos.protocol.state import TransactionState as State
 from tests.epochs import LAST_EPOCH
 
@@ -319,6 +320,78 @@ def expired_id_was_never_there(side):
     assert (side.visible(), side.stable()) == (["1", "2"], True)
 
 
+def _driver(side, short="driver"):
+    """What the coordinator says of a query's own id: its epoch and its mark; None for nothing."""
+    name = side.name(short)
+    found = side.coordinator.describe([name], soon())[name]
+    return None if found is None else (ProducerEpoch.of(found.identity), found.timeout_ms)
+
+
+def _move(side, before, mark, short="driver"):
+    token = Token(before=before, mark=mark, place=1)
+    return side.coordinator.move_driver(side.name(short), token, soon())
+
+
+def driver_starts_with_an_epoch_of_its_own(side):
+    assert _driver(side) is None
+    first = side.coordinator.start_driver(side.name("driver"), 2, soon())
+    assert _driver(side) == (first, 2)
+    assert first.epoch == 0
+    second = side.coordinator.start_driver(side.name("driver"), 4, soon())
+    assert second == ProducerEpoch(first.producer_id, 1)
+    assert _driver(side) == (second, 4)
+
+
+def decision_moves_the_epoch_once(side):
+    start = side.coordinator.start_driver(side.name("driver"), 2, soon())
+    moved = _move(side, start, 3)
+    assert moved == ProducerEpoch(start.producer_id, 1)
+    assert _move(side, start, 3) == moved
+    assert _driver(side) == (moved, 3)
+    after = _move(side, moved, 5)
+    assert after == ProducerEpoch(start.producer_id, 2)
+    assert _move(side, start, 3) is None
+    assert _driver(side) == (after, 5)
+
+
+def driver_that_started_earlier_cannot_move_the_epoch(side):
+    old = side.coordinator.start_driver(side.name("driver"), 2, soon())
+    new = side.coordinator.start_driver(side.name("driver"), 4, soon())
+    assert _move(side, old, 3) is None
+    assert _driver(side) == (new, 4)
+    assert _move(side, new, 5) == ProducerEpoch(new.producer_id, 2)
+
+
+def move_from_an_epoch_that_was_never_there_is_refused(side):
+    start = side.coordinator.start_driver(side.name("driver"), 2, soon())
+    for wrong in (
+        ProducerEpoch(start.producer_id, 7),
+        ProducerEpoch(start.producer_id + 100_000, 0),
+    ):
+        assert _move(side, wrong, 3) is None
+    assert _driver(side) == (start, 2)
+
+
+def forgotten_driver_is_moved_to_another_producer_id(side):
+    """Whatever epoch is expected: the coordinator knows of none."""
+    before = ProducerEpoch(12_345, 17)
+    moved = _move(side, before, 3)
+    assert moved.epoch == 0
+    assert is_next(before, moved)
+    assert _driver(side) == (moved, 3)
+
+
+def worn_driver_is_moved_to_another_producer_id(side):
+    side.wear("driver", LAST_EPOCH)
+    worn, _ = _driver(side)
+    assert worn.epoch == LAST_EPOCH
+    moved = _move(side, worn, 3)
+    assert moved.producer_id != worn.producer_id
+    assert is_next(worn, moved)
+    assert _move(side, worn, 3) == moved
+    assert _driver(side) == (moved, 3)
+
+
 def _listed(side, ask, *states):
     """Which of three ids of the side a list of the coordinators has in one of these states."""
     names = {one.transactional_id for one in ask(soon()) if one.state in states}
@@ -355,6 +428,11 @@ SCENARIOS = (
     offsets_move_when_the_transaction_commits,
     open_transactions_are_listed,
     ids_whose_last_transaction_was_committed_are_listed,
+    driver_starts_with_an_epoch_of_its_own,
+    decision_moves_the_epoch_once,
+    driver_that_started_earlier_cannot_move_the_epoch,
+    move_from_an_epoch_that_was_never_there_is_refused,
+    forgotten_driver_is_moved_to_another_producer_id,
 )
 
 # These need an id that has been through all its epochs: half a minute each on a real broker.
@@ -363,4 +441,5 @@ WORN_SCENARIOS = (
     new_producer_aborts_what_the_last_epoch_left,
     new_producer_aborts_what_the_last_epoch_but_one_left,
     last_epoch_times_out,
+    worn_driver_is_moved_to_another_producer_id,
 )

@@ -71,7 +71,13 @@ class World:
     workload: Workload
     broker: Broker = field(default_factory=lambda: Broker(TOPICS))
     storage: Storage = field(default_factory=Storage)
+    draws: int = 0
     files: dict[str, str] = field(default_factory=lambda: {"metadata": f'{{"id":"{QUERY_ID}"}}'})
+
+    def chance(self):
+        """A number below 1, another one each time."""
+        self.draws += 1
+        return (self.draws * 0.618) % 1
 
     def names_in(self, folder):
         """The files of a folder of the checkpoint."""
@@ -83,9 +89,12 @@ class ConcurrentUpdateError(Exception):
 
 
 class Driver:
-    """One start of the query. `run` returns when all batches are done, or raises as it fails."""
+    """One start of the query. `run` returns when all batches are done, or raises as it fails.
 
-    def __init__(self, world, *faults):
+    One with the `number` of another one stands for other processes of the same driver.
+    """
+
+    def __init__(self, world, *faults, number=None, acknowledge=None):
         self.world = world
         self.schedule = Schedule(*faults)
         options = {
@@ -93,10 +102,13 @@ class Driver:
             "checkpointLocation": "/checkpoint",
             "topic": "out",
         }
+        if acknowledge is not None:
+            options["acknowledge"] = acknowledge
         if world.workload.group:
             options["group.id"] = world.workload.group
         self._options = sink_options(options)
         self._run_id = str(uuid.uuid4())
+        self.number = number or uuid.uuid4().int >> 72
         self._planner = self._process("planner")
         self._committer = self._process("commit worker")
 
@@ -184,7 +196,7 @@ class Driver:
             port(f"file {name}", effect, no_file)
 
     def _process(self, role):
-        return Process(role=role, world=self.world, schedule=self.schedule)
+        return Process(role=role, world=self.world, schedule=self.schedule, driver=self.number)
 
 
 def no_file():

@@ -68,7 +68,7 @@ class Table:
         for other in self.storage.commits[self._version + 1 :]:
             if other.transactions.keys() & transactions.keys():
                 raise CommitFailedError("Concurrent transaction failed")
-        file = _file(str(len(self.storage.commits)), records)
+        file = _file(str(len(self.storage.commits)), records) if records else None
         self.storage.commits.append(Commit(transactions, tuple(records), file))
         self._version = len(self.storage.commits) - 1
 
@@ -90,6 +90,12 @@ def write(table, data, *, mode, commit_properties, **_kwargs):
     port(f"Delta commit of {steps}", lambda: table.commit(transactions, records), _refuse)
 
 
+def write_nothing(table, properties):
+    """A commit of application transactions alone."""
+    transactions = {t.app_id: t.version for t in properties.app_transactions}
+    port("Delta commit of a start", lambda: table.commit(transactions, []), _refuse)
+
+
 def live_files(table):
     """One file for each commit."""
     return [c.file for c in table.storage.commits[: table.version() + 1] if c.file is not None]
@@ -109,6 +115,9 @@ class Store:
 
     def open_table(self):
         return Table(None)
+
+    def commit_mark(self, version):
+        return ()
 
     def read(self, files):
         def effect():

@@ -21,6 +21,7 @@ class Process:
     role: str
     world: object
     schedule: object
+    driver: int = 0  # a number for the driver that it belongs to
     kept: dict[str, dict] = field(default_factory=dict)
     killed: bool = False
 

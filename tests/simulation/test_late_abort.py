@@ -31,19 +31,19 @@ def decided_in_part(way):
     with suppress(SparkEosError, CrashError):
         old.commit(messages, 0)
     assert old.schedule.fired
-    return world, messages
+    return world, messages, old.number
 
 
 @pytest.mark.parametrize("way", [Way.FIRST_TIMED_OUT, Way.LAST_TIMED_OUT, Way.ALL_TIMED_OUT])
 def test_late_abort_leaves_the_driver_alone_that_mends_the_batch(way):
-    torn, messages = decided_in_part(way)
+    torn, messages, number_of_old = decided_in_part(way)
     for number in count(1):
         world = copy.deepcopy(torn)
         new = start(world)
         new.run_until(number)
         if new.ended:
             break
-        Driver(world).abort(messages, 0)
+        Driver(world, number=number_of_old).abort(messages, 0)
         new.run_until(None)
         assert new.error is None, f"at request {number}: {new.error!r}"
         check_exactly_once(world.broker, world.workload)

@@ -22,10 +22,11 @@ def calls_of_the_new_driver():
     return driver.schedule.calls
 
 
-@pytest.mark.parametrize("held_at", [4, 5])  # it has begun, and has sent its rows
+@pytest.mark.parametrize("held_at", [5, 6])  # it has begun, and has sent its rows
 def test_late_task_of_an_overtaken_driver_is_ended_by_the_one_that_goes_on(held_at):
     world = World(WORKLOAD)
-    old, slow = Driver(world), Driver(world)
+    old = Driver(world)
+    slow = Driver(world, number=old.number)
     old.add_offsets(0)
     writer = old.plan()
     late = Frozen(lambda: slow.run_task(writer, 0, 1, WORKLOAD.batches[0][1]), slow.schedule)

@@ -62,7 +62,8 @@ def test_any_history_of_faults_ends_with_each_row_once(world, history):
 @given(
     worlds,
     st.lists(st.tuples(st.integers(0, 2), st.integers(1, 25)), max_size=12),
-    st.sampled_from([None, *TIME_OUTS]),
+    # Ids expire after a week: no driver is held between two requests for so long.
+    st.sampled_from([None, *(way for way in TIME_OUTS if way is not Way.ALL_EXPIRED)]),
 )
 def test_any_turns_of_three_drivers_end_with_each_row_once(world, turns, timed_out):
     """Each turn lets one of the drivers go on for so many requests."""

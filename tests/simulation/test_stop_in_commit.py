@@ -41,8 +41,10 @@ def prepared(driver):
 
 def interleaved(world, commit_at, abort_at, commit_until, *faults):
     """`commit`, `abort`, `commit`, and both to their ends. Returns both."""
-    messages, last = prepared(Driver(world))
-    committing, aborting = Driver(world), Driver(world, *faults)
+    driver = Driver(world)
+    messages, last = prepared(driver)
+    committing = Driver(world, number=driver.number)
+    aborting = Driver(world, *faults, number=driver.number)
     commit = Frozen(lambda: committing.commit(messages, last), committing.schedule)
     abort = Frozen(lambda: aborting.abort(messages, last), aborting.schedule)
     commit.run_until(commit_at)
@@ -71,8 +73,9 @@ def interleavings(workload, *faults):
 def calls_of(step, workload):
     """The requests of a `commit` or an `abort` that runs alone."""
     world = World(workload)
-    messages, last = prepared(Driver(world))
-    driver = Driver(world)
+    planning = Driver(world)
+    messages, last = prepared(planning)
+    driver = Driver(world, number=planning.number)
     getattr(driver, step)(messages, last)
     return driver.schedule.calls
 
@@ -121,7 +124,8 @@ def test_abort_that_fails_is_made_good_by_the_next_start_of_the_same_session(way
     intents = 0
     for number in count(1):
         world = World(ONE_TASK_THEN)
-        session, aborting = Driver(world), Driver(world, Fault(number, way))
+        session = Driver(world)
+        aborting = Driver(world, Fault(number, way), number=session.number)
         messages, last = prepared(session)
         with suppress(CrashError, KilledError):
             aborting.abort(messages, last)

@@ -35,22 +35,24 @@ def test_all_rows_of_all_partitions_are_there(write):
 def test_nothing_is_there_when_a_task_fails(write, logged):
     """The last task fails; the others had prepared their rows, or were writing them."""
     failing = "IF(id = 299, raise_error('bad row'), string(id)) AS value"
-    log = write.log if logged else None
+    job = (
+        {"transactionLog": write.log, "txnAppId": write.topic, "txnVersion": "1"} if logged else {}
+    )
     with pytest.raises(Exception, match="bad row"):
-        write(0, 300, failing, transactionLog=log)
+        write(0, 300, failing, **job)
     assert_exactly_once(write.servers, write.topic, [])
-    write(0, 300, transactionLog=log)
+    write(0, 300, **job)
     assert_exactly_once(write.servers, write.topic, numbers((0, 300)))
 
 
 def test_version_of_an_application_is_written_once(write):
-    job = {"txnAppId": "daily", "transactionLog": write.log}
+    job = {"txnAppId": write.topic, "transactionLog": write.log}
     write(0, 30, txnVersion="1", **job)
     write(0, 30, txnVersion="1", **job)
     write(30, 50, txnVersion="2", **job)
     write(30, 50, txnVersion="2", **job)
     write(0, 30, txnVersion="1", **job)
-    write(100, 110, txnVersion="1", txnAppId="other", transactionLog=write.log)
+    write(100, 110, txnVersion="1", txnAppId=f"other-{write.topic}", transactionLog=write.log)
     assert_exactly_once(write.servers, write.topic, numbers((0, 50), (100, 110)))
     rows = DeltaTable(write.log).to_pyarrow_table().to_pylist()
     ends = {r["batch_id"] for r in rows if r["transaction_status"] == "CompleteCommit"}
@@ -58,40 +60,23 @@ def test_version_of_an_application_is_written_once(write):
 
 
 def test_version_that_was_left_out_is_not_taken_for_written(write):
-    job = {"txnAppId": "daily", "transactionLog": write.log}
+    job = {"txnAppId": write.topic, "transactionLog": write.log}
     write(0, 10, txnVersion="5", **job)
     with pytest.raises(Exception, match="no record of it"):
         write(10, 20, txnVersion="4", **job)
     assert_exactly_once(write.servers, write.topic, numbers((0, 10)))
 
 
-def test_batches_of_a_stream_that_run_again_are_written_once(spark, write, tmp_path):
-    """`foreachBatch` runs the last batch again after a crash: here its commit is deleted."""
-    source, checkpoint = tmp_path / "rows", tmp_path / "checkpoint"
-    spark.range(0, 40, numPartitions=2).write.parquet(str(source))
-
-    def each(frame, batch_id):
-        (
-            frame.selectExpr("string(id) AS value")
-            .write.format("txnkafka")
-            .mode("append")
-            .option("kafka.bootstrap.servers", write.servers)
-            .options(topic=write.topic, transactionLog=write.log)
-            .options(txnAppId="stream", txnVersion=str(batch_id))
-            .save()
-        )
-
-    def run():
-        rows = spark.readStream.schema("id long").parquet(str(source))
-        query = rows.writeStream.foreachBatch(each).trigger(availableNow=True)
-        query = query.option("checkpointLocation", str(checkpoint)).start()
-        assert query.awaitTermination(120)
-
-    run()
-    (checkpoint / "commits" / "0").unlink()
-    (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
-    run()
-    assert_exactly_once(write.servers, write.topic, numbers((0, 40)))
+def test_version_that_comes_back_with_other_rows_is_refused(write):
+    job = {"txnAppId": write.topic, "transactionLog": write.log}
+    write(0, 30, txnVersion="1", **job)
+    write(30, 50, txnVersion="2", **job)
+    for version in ("1", "2"):
+        with pytest.raises(
+            Exception, match=f"version {version} of txnAppId '{write.topic}'.*other rows"
+        ):
+            write(100, 130, txnVersion=version, **job)
+    assert_exactly_once(write.servers, write.topic, numbers((0, 50)))
 
 
 def test_at_least_once_writes_a_batch_that_runs_again_twice(sink, topic):
@@ -121,6 +106,7 @@ def test_at_least_once_batch_write(write):
     [
         ({"mode": "overwrite"}, "save mode 'overwrite' is not possible"),
         ({"txnAppId": "a", "txnVersion": "1"}, "option transactionLog is missing"),
+        ({"transactionLog": "/nowhere"}, "option txnAppId is missing"),
         ({"topic": "nowhere"}, "topic 'nowhere' does not exist"),
         ({"checkpointLocation": "/c"}, "unknown option 'checkpointlocation'"),
         ({"deliveryGuarantee": "maybe"}, "accepted are exactly_once, at_least_once"),

@@ -1,9 +1,12 @@
 """The source's offsets in a consumer group, moved by the decision that makes the rows visible."""
 
+import re
 import uuid
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 
@@ -89,7 +92,7 @@ def test_offsets_move_with_the_rows_in_one_decision(job, source):
     assert {r["group_id"] for r in offsets} == {job.group}
     assert decided[0]["source_offsets"] == f'{{"{job.read_topic}": {{"0": 10, "1": 10}}}}'
     commits = [c for c in log.history() if c["operation"] == "WRITE"]
-    assert len(commits) == 4  # one for each batch, offsets or not
+    assert len(commits) == 1 + 4  # the driver's start, and one for each batch, offsets or not
 
 
 @pytest.fixture
@@ -190,6 +193,37 @@ def test_plain_consumer_goes_on_where_the_query_stopped_and_back(job):
     )
     taken_over = [row.value.decode() for row in rest.collect()]
     assert sorted([*written, *seen, *taken_over], key=int) == [str(n) for n in range(100)]
+
+
+def test_group_whose_offsets_are_gone_is_refused_and_the_log_has_them(job):
+    job.fill(0, 40)
+    job.run()
+    job.fill(40, 50)
+    admin = AdminClient({"bootstrap.servers": job.servers})
+    admin.delete_consumer_groups([job.group])[job.group].result(30)
+
+    def read(start):
+        rows = (
+            job.spark.read.format("txnkafka")
+            .option("kafka.bootstrap.servers", job.servers)
+            .option("subscribe", job.read_topic)
+            .option("startingOffsets", start)
+            .option("group.id", job.group)
+            .load()
+        )
+        return sorted(int(row.value) for row in rows.collect())
+
+    with pytest.raises(Exception, match=f"group '{job.group}' has no committed offsets"):
+        read("group")
+    page = (Path(__file__).parents[2] / "docs" / "source.md").read_text()
+    (query,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    query = query.replace("'invoicing'", f"'{job.group}'")
+    query = query.replace(
+        "/data/checkpoints/invoices/transaction_state", str(job.checkpoint / "transaction_state")
+    )
+    (last,) = job.spark.sql(query).collect()
+    assert (job.checkpoint / "commits" / str(last.batch_id)).exists()
+    assert read(last.source_offsets) == list(range(40, 50))
 
 
 def test_group_without_a_kafka_source_is_refused(spark, sink, topic):

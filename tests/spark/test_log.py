@@ -11,7 +11,7 @@ from chispa import assert_df_equality
 from spark_eos.log import COMPACTED_VIEW_SQL, TransactionLog, retention
 from spark_eos.log.files import FileStore
 from spark_eos.log.record import SCHEMA, to_table
-from tests.unit.log.builders import OTHER, decide
+from tests.unit.log.builders import OTHER, QUERY, decide
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +22,11 @@ TYPES = {
     "int64": "bigint",
     "string": "string",
     "timestamp[us, tz=UTC]": "timestamp",
+}
+ARRAYS = {
+    "transaction_partitions": "topic: string, partition: int, first_offset: bigint,"
+    " last_offset: bigint, records: bigint",
+    "topic_ids": "topic: string, topic_id: string",
 }
 
 
@@ -75,10 +80,41 @@ def test_compacted_view_is_the_newest_row_of_each_id(spark: SparkSession, tmp_pa
 
 def ddl() -> str:
     """The columns as the design names them, for Spark."""
-    partition = (
-        "struct<topic: string, partition: int, first_offset: bigint, last_offset: bigint,"
-        " records: bigint>"
-    )
     return ", ".join(
-        f"{field.name} {TYPES.get(str(field.type), f'array<{partition}>')}" for field in SCHEMA
+        f"{field.name} array<struct<{ARRAYS[field.name]}>>"
+        if field.name in ARRAYS
+        else f"{field.name} {TYPES[str(field.type)]}"
+        for field in SCHEMA
     )
+
+
+REFUSED_BY_DELTA = (
+    "DELETE FROM delta.`{}`",
+    "UPDATE delta.`{}` SET transaction_status = 'CompleteAbort'",
+    "INSERT OVERWRITE delta.`{0}` SELECT * FROM delta.`{0}` WHERE false",
+    "TRUNCATE TABLE delta.`{}`",
+)
+HARMLESS = (
+    "OPTIMIZE delta.`{}`",
+    "VACUUM delta.`{}`",
+    "VACUUM delta.`{}` LITE",
+    "ALTER TABLE delta.`{}` ADD COLUMNS (note STRING)",
+    "ALTER TABLE delta.`{}` SET TBLPROPERTIES ('delta.appendOnly' = 'false')",
+)
+
+
+@pytest.mark.slow
+def test_commands_of_spark_on_the_log(spark: SparkSession, tmp_path: Path) -> None:
+    """Between two runs: it is append-only, and goes on."""
+    location = str(tmp_path / "log")
+    written = decide(TransactionLog.open(location), range(4))
+    for command in REFUSED_BY_DELTA:
+        with pytest.raises(Exception, match="DELTA_CANNOT_MODIFY_APPEND_ONLY"):
+            spark.sql(command.format(location))
+    for batch_id, command in enumerate(HARMLESS, start=4):
+        spark.sql(command.format(location)).collect()
+        written += decide(TransactionLog.open(location), [batch_id])
+        assert TransactionLog.open(location).records().num_rows == len(written)
+    spark.sql(f"RESTORE TABLE delta.`{location}` TO VERSION AS OF 2").collect()
+    log = TransactionLog.open(location)
+    assert (log.last_batch_id(QUERY), log.last_batch(QUERY)) == (8, None)

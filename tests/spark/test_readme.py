@@ -36,7 +36,8 @@ def test_examples_run(kafka, spark, topic, tmp_path):
     orders, invoices = topic(1), topic(1)
     write(kafka, orders, "a", "b")
     places = {"broker:9092": kafka.bootstrap_servers, "orders": orders, "invoices": invoices}
-    job, look, batch = examples(README.replace("/data/checkpoints", str(tmp_path)), **places)
+    page = README.replace("/data/checkpoints", str(tmp_path))
+    job, look, batch, for_each_batch = examples(page, **places)
     names = {"spark": spark}
     exec(job, names)
     names["query"].processAllAvailable()
@@ -48,6 +49,10 @@ def test_examples_run(kafka, spark, topic, tmp_path):
         exec(batch, names)
     written = ["A", "B", *(str(number) for number in range(100))]
     assert_exactly_once(kafka.bootstrap_servers, invoices, written)
+    exec(for_each_batch, names)
+    names["query"].processAllAvailable()
+    names["query"].stop()
+    assert_exactly_once(kafka.bootstrap_servers, invoices, [*written, "a", "b"])
 
 
 def test_examples_of_the_source_run(kafka, spark, topic):
@@ -113,6 +118,19 @@ def test_each_row_of_a_table_names_a_test_that_is_there(page, heading, rows):
     assert all("::test_" in line for line in lines)
     for file, test in shown:
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{file}::{test}"
+
+
+def test_what_people_do_is_shown_by_tests_that_are_there():
+    """Only what nobody can tell needs no test."""
+    section = GUARANTEES.partition("## What people do\n")[2].partition("\n## ")[0]
+    rows = [row.split("|")[1:4] for row in section.splitlines() if row.count("|") == 4]
+    rows = [row for row in rows if not set(row[0]) <= set("-") and "shown by" not in row[2]]
+    assert len(rows) > 70
+    for _, what, shown in rows:
+        is_told = "**Works**" in what or "**Stops**" in what or "**stops**" in what
+        assert not is_told or "::test_" in shown, what
+        for file, test in re.findall(r"`([a-z_/]+\.py)::(test_\w+)`", shown):
+            assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{file}::{test}"
 
 
 def test_changelog_begins_with_this_version():

@@ -101,7 +101,7 @@ def test_one_delta_commit_per_micro_batch(sink, topic):
         sink.add([(str(batch),)], "value string")
     sink.write("value string", topic=name)
     commits = [path for path in (sink.log / "_delta_log").glob("*.json") if path.stem.isdigit()]
-    assert len(commits) == 1 + 4  # the table itself, and a decision for each batch
+    assert len(commits) == 1 + 1 + 4  # the table, the driver's start, a decision for each batch
 
 
 def test_batch_without_rows_costs_no_transaction_and_no_commit(sink, topic):
@@ -109,7 +109,8 @@ def test_batch_without_rows_costs_no_transaction_and_no_commit(sink, topic):
     sink.add([], "value string")
     sink.write("value string", topic=name)
     assert read(sink.bootstrap_servers, name) == []
-    assert len(list((sink.log / "_delta_log").glob("*.json"))) == 1
+    # The table itself, and the driver's start.
+    assert len(list((sink.log / "_delta_log").glob("*.json"))) == 1 + 1
 
 
 def test_log_tells_what_happened_to_any_batch(sink, topic, spark):
@@ -128,11 +129,11 @@ def test_log_tells_what_happened_to_any_batch(sink, topic, spark):
     )
     expected = spark.createDataFrame(
         [
-            (2, 0, "PrepareCommit", 0, 1, name),
-            (2, 0, "CompleteCommit", 0, 1, name),
-            (2, 1, "PrepareCommit", 0, 2, name),
-            (2, 1, "CompleteCommit", 0, 2, name),
-            (2, 2, "PrepareCommit", 0, 3, name),
+            (3, 0, "PrepareCommit", 0, 1, name),
+            (3, 0, "CompleteCommit", 0, 1, name),
+            (3, 1, "PrepareCommit", 0, 2, name),
+            (3, 1, "CompleteCommit", 0, 2, name),
+            (3, 2, "PrepareCommit", 0, 3, name),
         ],
         "version short, batch_id long, transaction_status string, partition int, records long,"
         " topic string",

@@ -1,6 +1,7 @@
 """isolation.level snapshot: whole micro-batches of a query, or nothing of them."""
 
 import re
+import time
 import uuid
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from spark_eos.log import TransactionLog
 from tests.chaos.oracle import assert_none_open
 
 SCHEMA = "value string, partition int"
@@ -152,6 +154,90 @@ def test_stream_takes_whole_batches_also_when_it_is_limited(output, foreign, tmp
     )
     assert query.awaitTermination(90)
     assert [b for b in batches if b] == output.written[:3]
+
+
+class Reader:
+    """A stream over the output, and the rows of each of its micro-batches."""
+
+    def __init__(self, output, checkpoint, **options):
+        self.batches = []
+        frame = output.spark.readStream.format("txnkafka").options(**output.options(**options))
+        self._writer = (
+            frame.load()
+            .selectExpr("string(value) AS value")
+            .writeStream.foreachBatch(self._take)
+            .option("checkpointLocation", str(checkpoint))
+        )
+
+    def _take(self, frame, _batch_id):
+        self.batches.append([row.value for row in frame.collect()])
+
+    @property
+    def rows(self):
+        return sorted(value for batch in self.batches for value in batch)
+
+    def run_over_what_is_there(self):
+        query = self._writer.trigger(availableNow=True).start()
+        try:
+            assert query.awaitTermination(90), "the reader did not end"
+        finally:
+            query.stop()
+
+    def start(self):
+        return self._writer.start()
+
+
+def wait_until(is_so, query, what):
+    deadline = time.monotonic() + 90
+    while not is_so():
+        assert query.exception() is None, query.exception()
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def unwritten(spark, sink, topic):
+    """A query that has not run yet; its topic has a record of somebody else."""
+    found = Output(spark, sink, topic(2))
+    producer = Producer({"bootstrap.servers": sink.bootstrap_servers})
+    producer.produce(found.topic, b"foreign", partition=1)
+    assert producer.flush(20) == 0
+    return found
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_reader_that_is_started_before_the_writer_has_each_row_once(unwritten, tmp_path, start):
+    reader = Reader(unwritten, tmp_path / "reader", startingOffsets=start)
+    query = reader.start()
+    try:
+        waiting = "Waiting for data to arrive"
+        wait_until(lambda: query.status["message"] == waiting and reader.batches, query, waiting)
+        assert reader.rows == []
+        unwritten.write()
+        unwritten.write()
+        written = {*unwritten.written[0], *unwritten.written[1]}
+        written |= {"foreign"} if start == "earliest" else set()
+        wait_until(lambda: len(reader.rows) >= len(written), query, "all rows")
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert reader.rows == sorted(written)
+
+
+def test_run_over_what_is_there_ends_without_a_writer_and_goes_on_with_it(unwritten, tmp_path):
+    reader = Reader(unwritten, tmp_path / "reader", startingOffsets="latest")
+    reader.run_over_what_is_there()
+    assert reader.rows == []
+    unwritten.write()
+    reader.run_over_what_is_there()
+    assert reader.rows == sorted(unwritten.written[0])
+
+
+def test_batch_read_of_a_log_without_a_query_is_empty(unwritten):
+    TransactionLog.open(str(unwritten.sink.log))
+    assert unwritten.read() == set()
+    with pytest.raises(Exception, match=r"micro-batch 0 of the query .* Complete there: none"):
+        unwritten.read(startingBatch=0)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def test_three_nodes_keep_three_copies_and_know_each_other(node: NodeAddress) ->
     for key in ("transaction.state.log", "offsets.topic", "default"):
         assert settings[f"{key}.replication.factor"] == "3"
     assert settings["min.insync.replicas"] == settings["transaction.state.log.min.isr"] == "2"
+    assert settings["broker.rack"] == str(node.node)
     assert settings["listeners"].startswith(f"PLAINTEXT://{node.client},")
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,8 @@ from spark_eos import errors
 from spark_eos.job.sections import Restart
 from spark_eos.job.supervise import Attempt, Exit, reason, supervise, verdict
 
+# What Spark 4.2 hands to the driver, with other paths.
+TEXTS = Path(__file__).parents[2] / "data" / "worker_errors"
 RESTART = Restart(limit=3, first_pause_s=1.0, longest_pause_s=3.0)
 
 
@@ -87,6 +90,50 @@ def test_each_error_has_a_verdict_also_as_the_text_of_a_worker(
         pauses = Pauses()
         assert run([Attempt(told, progressed=False)], pauses) is expected
         assert pauses.seconds == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "told"),
+    [
+        ("planner", Exit.WRONG_CONFIGURATION, "OptionError: topic 'nowhere' does not exist on"),
+        ("task", Exit.WRONG_CONFIGURATION, "OptionError: topic 'nowhere' does not exist, or"),
+        ("commit_worker", Exit.WRONG_CONFIGURATION, "OptionError: group.id 'g' can be moved"),
+        ("source_runner", Exit.WRONG_CONFIGURATION, "OptionError: topic 'nowhere' does not"),
+        ("planner_of_a_batch", Exit.WRONG_CONFIGURATION, "OptionError: topic 'nowhere' does not"),
+        ("task_of_a_batch", Exit.WRONG_CONFIGURATION, "OptionError: topic 'nowhere' does not"),
+        ("foreach_batch", Exit.NEEDS_A_PERSON, "FencedError: own error in foreachBatch"),
+        ("chained", Exit.NEEDS_A_PERSON, "DataLossError: orders-0: gone"),
+        ("another_library", None, "RuntimeError: [STREAM_FAILED]"),
+        ("quoted", None, "RuntimeError: [STREAM_FAILED]"),
+    ],
+)
+def test_verdict_and_reason_of_the_texts_that_spark_hands_over(
+    name: str, expected: Exit | None, told: str
+) -> None:
+    error = RuntimeError((TEXTS / f"{name}.txt").read_text())
+    assert verdict(error) is expected
+    assert reason(error).startswith(told)
+
+
+class OptionError(Exception):
+    """A name that other libraries have too."""
+
+
+def test_error_of_another_library_is_tried_again_whatever_its_name() -> None:
+    assert verdict(OptionError("no such option")) is None
+    assert verdict(RuntimeError("click.exceptions.OptionError: no such option")) is None
+
+
+def test_cause_of_an_error_counts_as_in_the_text_of_a_worker() -> None:
+    wrapped = RuntimeError("it failed")
+    wrapped.__cause__ = errors.DataLossError("gone")
+    assert verdict(wrapped) is Exit.NEEDS_A_PERSON
+
+
+def test_error_without_a_text_counts() -> None:
+    assert verdict(RuntimeError("Traceback\nspark_eos.errors.FencedError\n SQLSTATE")) is (
+        Exit.NEEDS_A_PERSON
+    )
 
 
 def test_reason_is_the_line_that_says_what_happened() -> None:

@@ -63,7 +63,14 @@ def test_value_is_hashable_equal_and_travels() -> None:
 
 def test_overrides_win() -> None:
     config = ClientConfig.from_options({**SERVERS, "acks": "1"})
-    assert config.librdkafka(acks="all") == {**SERVERS, "acks": "all"}
+    assert config.librdkafka(acks="all")["acks"] == "all"
+
+
+def test_no_client_may_create_a_topic_whatever_it_is_given() -> None:
+    name = "allow.auto.create.topics"
+    config = ClientConfig.from_options({**SERVERS, name: "true"})
+    for settings in (config.librdkafka(), config.librdkafka(**{name: True})):
+        assert settings == {**SERVERS, name: False}
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import types
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
-from spark_eos.kafka import follow
+from spark_eos.kafka import coordinator, follow
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.kafka.failure import Failure
+from spark_eos.kafka.topic_id import topic_id_text
 from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import ErrorCode, Outcome
+from spark_eos.protocol.ownership import ProducerEpoch, Token
 from spark_eos.protocol.transaction import ProducerIdentity
 
 E = ErrorCode
+TOPIC_ID = uuid.UUID("6e1f5a2c-0b7d-4f43-9a55-1c2d3e4f5a6b")
 IDENTITY = ProducerIdentity(transactional_id="t", producer_id=7, producer_epoch=3)
 
 
@@ -54,7 +58,10 @@ class FakeWire:
         if name == "MetadataRequest":
             led = types.SimpleNamespace(partition_index=0, leader_id=answer)
             topics = [
-                types.SimpleNamespace(name=topic.name, partitions=[led]) for topic in request.topics
+                types.SimpleNamespace(
+                    name=topic.name, error_code=0, topic_id=TOPIC_ID, partitions=[led]
+                )
+                for topic in request.topics
             ]
             return types.SimpleNamespace(topics=topics)
         return types.SimpleNamespace(error_code=answer, producer_id=9, producer_epoch=1)
@@ -176,13 +183,50 @@ def test_partition_without_a_leader_is_named_where_the_last_question_was_cut_sho
 ) -> None:
     cut = Failure(code=E.REQUEST_TIMED_OUT, text="timed out after 5 ms")
     with pytest.raises(BrokerUnreachableError, match="t-0 has no leader"):
-        connected(FakeWire([-1, cut])).await_leaders([("t", 0)], Deadline.after_ms(20))
+        connected(FakeWire([-1, cut])).await_leaders([("t", 0)], {}, Deadline.after_ms(20))
     with pytest.raises(BrokerUnreachableError, match="timed out after 5 ms"):
-        connected(FakeWire([cut])).await_leaders([("t", 0)], Deadline.after_ms(20))
-    connected(FakeWire([-1, cut, 2])).await_leaders([("t", 0)], Deadline.after_ms(5_000))
+        connected(FakeWire([cut])).await_leaders([("t", 0)], {}, Deadline.after_ms(20))
+    connected(FakeWire([-1, cut, 2])).await_leaders([("t", 0)], {}, Deadline.after_ms(5_000))
 
 
 def test_refused_login_is_said_where_a_partition_had_no_leader_before(connected: Any) -> None:
     refused = Failure(code=E.NETWORK_EXCEPTION, text="wrong password", login_refused=True)
     with pytest.raises(OptionError, match="wrong password"):
-        connected(FakeWire([-1, refused])).await_leaders([("t", 0)], Deadline.after_ms(5_000))
+        connected(FakeWire([-1, refused])).await_leaders([("t", 0)], {}, Deadline.after_ms(5_000))
+
+
+def test_topic_that_has_another_id_is_told_when_it_was_asked_for_again(
+    connected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker may be late to learn of a topic."""
+    monkeypatch.setattr(coordinator, "_OUTDATED_MS", 50)
+    wire = FakeWire([2])
+    here = topic_id_text(TOPIC_ID)
+    assert here is not None
+    ask = connected(wire).await_leaders
+    assert ask([("t", 0)], {"t": here}, Deadline.after_ms(5_000)) == {}
+    assert len(wire.sent) == 1
+    assert ask([("t", 0)], {"t": "another"}, Deadline.after_ms(5_000)) == {"t": here}
+    assert len(wire.sent) > 2
+
+
+def test_start_of_a_driver_is_not_sent_twice_while_it_may_have_been_done(connected: Any) -> None:
+    lost = Failure(code=E.NETWORK_EXCEPTION, text="connection lost")
+    wire = FakeWire([lost, E.NONE])
+    assert connected(wire).start_driver("t", 2, Deadline.after_ms(5_000)) is None
+    assert [name for _, name in wire.sent].count("InitProducerIdRequest") == 1
+
+
+def test_start_of_a_driver_is_sent_again_where_it_was_not_done(connected: Any) -> None:
+    wire = FakeWire([E.COORDINATOR_LOAD_IN_PROGRESS, E.NOT_COORDINATOR, E.NONE])
+    assert connected(wire).start_driver("t", 2, Deadline.after_ms(5_000)) == (9, 1)
+
+
+def test_move_of_a_driver_is_asked_for_again(connected: Any) -> None:
+    token = Token(before=ProducerEpoch(9, 0), mark=1, place=1)
+    lost = Failure(code=E.NETWORK_EXCEPTION, text="connection lost")
+    assert connected(FakeWire([lost, E.NONE])).move_driver(
+        "t", token, Deadline.after_ms(5_000)
+    ) == (9, 1)
+    fenced = connected(FakeWire([E.PRODUCER_FENCED]))
+    assert fenced.move_driver("t", token, Deadline.after_ms(5_000)) is None

@@ -68,7 +68,7 @@ REQUESTS: list[tuple[Any, int, dict[str, Any]]] = [
         },
     ),
     (messages.find_coordinators(["t", "u"]), 4, {"key_type": 1, "coordinator_keys": ["t", "u"]}),
-    (messages.metadata(["t"]), 8, {"allow_auto_topic_creation": False}),
+    (messages.metadata(["t"]), 12, {"allow_auto_topic_creation": False}),
     (messages.describe_transactions(["t"]), 0, {"transactional_ids": ["t"]}),
     (messages.list_transactions(["Ongoing"]), 0, {"state_filters": ["Ongoing"]}),
 ]
@@ -77,8 +77,12 @@ RESPONSES: list[tuple[Any, int, list[str]]] = [
     (InitProducerIdResponse(), 4, ["error_code", "producer_id", "producer_epoch"]),
     (FindCoordinatorResponse(), 4, ["coordinators"]),
     (FindCoordinatorResponse.Coordinator(), 4, ["key", "node_id", "error_code"]),
-    (MetadataResponse(), 8, ["topics"]),
-    (MetadataResponse.MetadataResponseTopic(), 8, ["name", "partitions"]),
+    (MetadataResponse(), 12, ["topics"]),
+    (
+        MetadataResponse.MetadataResponseTopic(),
+        12,
+        ["error_code", "name", "partitions", "topic_id"],
+    ),
     (
         MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(),
         8,
@@ -123,6 +127,8 @@ def test_attributes_and_settings_are_there() -> None:
     assert not unknown, f"kafka-python has no settings {unknown}: they would be ignored silently"
     for name in ("security_protocol", "ssl_context", "sasl_mechanism", "sasl_plain_username"):
         assert name in KafkaConnectionManager.DEFAULT_CONFIG, f"kafka-python has no setting {name}"
+    question = manager.cluster.metadata_request()
+    assert (question.topics, question.allow_auto_topic_creation) == ([], False)
     assert isinstance(KafkaConnection.init_future, property)
     future = Future()
     assert (future.is_done, future.value, future.exception) == (False, None, None)

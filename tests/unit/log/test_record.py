@@ -52,6 +52,9 @@ _RECORDS = st.builds(
     input_digest=_TEXT,
     group_id=st.none() | _TEXT,
     source_offsets=st.none() | _TEXT,
+    cluster_id=st.none() | _TEXT,
+    topic_ids=st.dictionaries(_TEXT, _TEXT, max_size=3).map(lambda ids: tuple(ids.items())),
+    acknowledged=st.none() | _TEXT,
 )
 PARTITION_FIELDS = (
     "topic: string, partition: int32, first_offset: int64, last_offset: int64, records: int64"
@@ -88,6 +91,8 @@ def test_columns_and_their_order_are_the_stored_format() -> None:
         ("group_id", "string"),
         ("source_offsets", "string"),
         ("cluster_id", "string"),
+        ("topic_ids", "list<item: struct<topic: string, topic_id: string>>"),
+        ("acknowledged", "string"),
     ]
 
 
@@ -98,8 +103,8 @@ def test_rows_come_back_newest_first_and_an_end_before_its_intent() -> None:
 
 
 def test_row_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(LogVersionError, match=r"version 3.*Upgrade spark-eos"):
-        from_table(to_table([replace(row(1, at(1)), version=3)]))
+    with pytest.raises(LogVersionError, match=r"version 4.*Upgrade spark-eos"):
+        from_table(to_table([replace(row(1, at(1)), version=4)]))
 
 
 def test_status_that_is_none_of_kafkas_is_refused() -> None:

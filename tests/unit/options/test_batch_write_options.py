@@ -4,6 +4,7 @@ import pytest
 
 from spark_eos.errors import OptionError
 from spark_eos.options import BatchWriteOptions, WriteOptions, batch_write_options, sink_options
+from spark_eos.options.sink import AtLeastOnceOptions
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 JOB = SERVERS | {"txnAppId": "daily", "txnVersion": "7", "transactionLog": "/log"}
@@ -13,7 +14,7 @@ def test_application_has_the_same_id_every_time_and_no_other_has_it():
     one, again = batch_write_options(JOB), batch_write_options(JOB)
     assert isinstance(one, BatchWriteOptions)
     assert one == again
-    assert (one.version, one.transaction_log) == (7, "/log")
+    assert (one.version, one.transaction_log, one.application) == (7, "/log", "daily")
     other = batch_write_options(JOB | {"txnAppId": "Daily"})
     assert isinstance(other, BatchWriteOptions)
     assert other.query_id != one.query_id
@@ -24,13 +25,15 @@ def test_write_without_a_name_is_a_new_one_each_time():
     assert isinstance(one, BatchWriteOptions)
     assert isinstance(other, BatchWriteOptions)
     assert one.query_id != other.query_id
-    assert (one.version, one.transaction_log) == (0, None)
+    assert (one.version, one.transaction_log, one.application) == (0, None, None)
 
 
-@pytest.mark.parametrize("options", [batch_write_options, sink_options])
-def test_at_least_once_needs_no_more_than_servers(options):
-    found = options(SERVERS | {"deliveryGuarantee": "AT_LEAST_ONCE"})
-    assert type(found) is WriteOptions
+def test_at_least_once_needs_no_more_than_servers():
+    given = SERVERS | {"deliveryGuarantee": "AT_LEAST_ONCE"}
+    assert type(batch_write_options(given)) is WriteOptions
+    stream = sink_options(given)
+    assert type(stream) is AtLeastOnceOptions
+    assert (stream.checkpoint_location, stream.transaction_log) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,11 @@ def test_at_least_once_needs_no_more_than_servers(options):
         (batch_write_options, JOB | {"checkpointLocation": "/c"}, "unknown option"),
         (batch_write_options, JOB | {"group.id": "g"}, "unknown option 'group.id'"),
         (batch_write_options, JOB | {"deliveryGuarantee": "at_least_once"}, "has no meaning"),
+        (
+            batch_write_options,
+            SERVERS | {"transactionLog": "/log"},
+            "option txnAppId is missing: transactionLog remembers a write by txnAppId",
+        ),
         (sink_options, SERVERS | {"txnAppId": "a"}, "unknown option 'txnappid'"),
         (
             sink_options,

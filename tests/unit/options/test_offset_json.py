@@ -38,6 +38,24 @@ def test_partition_with_leading_zeros_is_its_number_as_in_sparks_own_connector()
     assert offsets("o", '{"a": {"01": 5}}') == ((("a", 1), 5),)
 
 
+def test_ids_of_topics_in_offsets_from_a_checkpoint_are_skipped():
+    text = '{"a": {"0": 5}, "a#x-_9": {}}'
+    assert offsets("o", text) == ((("a", 0), 5),)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a#x": {}}', "no topic is given"),
+        ('{"a#x": {"0": 5}}', "topic 'a#x': a topic's name has"),
+        ('{"a": {"0": 5}, "a#x": []}', "topic 'a#x': a topic's name has"),
+        ('{"a": {"0": 5}, "a#": {}}', "topic 'a#': a topic's name has"),
+    ],
+)
+def test_what_only_looks_like_the_id_of_a_topic_is_refused(text, reason):
+    assert reason in refusal(offsets, "o", text)
+
+
 @pytest.mark.parametrize(("read", "option"), READERS)
 @pytest.mark.parametrize(
     ("text", "reason"),

@@ -77,6 +77,7 @@ def test_options_do_not_know_case_and_travel():
         ({"kafka.transactional.id": "x"}, "kafka.transactional.id cannot be set"),
         ({"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence cannot be set"),
         ({"kafka.acks": "1"}, "kafka.acks cannot be set"),
+        ({"kafka.allow.auto.create.topics": "true"}, "kafka.allow.auto.create.topics cannot be"),
         ({"kafka.key.serializer": "x"}, "kafka.key.serializer"),
     ],
 )

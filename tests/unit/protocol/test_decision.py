@@ -42,6 +42,15 @@ def test_transaction_of_another_epoch_is_lost():
         check(description(epoch=2))
 
 
+def test_batch_write_that_is_lost_is_not_said_to_run_again_by_itself():
+    for batch, text in (
+        (BATCH, "the batch runs"),
+        (replace(BATCH, is_batch_write=True), "run the"),
+    ):
+        with pytest.raises(TransactionLostError, match=f"Nothing was decided; {text}"):
+            check_prepared(batch, {ID: None}, now_ms=1_000, age_at_most_ms=1_000)
+
+
 def test_transaction_that_the_coordinator_forgot_is_lost():
     with pytest.raises(TransactionLostError, match="not there"):
         check(None)

@@ -43,8 +43,15 @@ def test_action(seen, batch_id, partition, action):
     assert seen.action(batch_id, partition) is action
 
 
-def same_batch(found, *results, input_digest="input-7"):
-    check_same_batch(found, query_id=QUERY, batch_id=7, input_digest=input_digest, results=results)
+def same_batch(found, *results, input_digest="input-7", older_input_digest="older-7"):
+    check_same_batch(
+        found,
+        query_id=QUERY,
+        batch_id=7,
+        input_digest=input_digest,
+        older_input_digest=older_input_digest,
+        results=results,
+    )
 
 
 def test_committed_batch_with_the_same_input_is_the_same():
@@ -55,6 +62,14 @@ def test_committed_batch_with_the_same_input_is_the_same():
 def test_committed_batch_with_another_input_is_refused(state):
     with pytest.raises(NonDeterministicReplayError, match="another range of source offsets"):
         same_batch(logged(record(0, state)), result(0), input_digest="other")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_input_of_an_older_row_is_compared_as_that_release_had_it(version):
+    found = logged(record(0, version=version, input_digest="older-7"))
+    same_batch(found, result(0))
+    with pytest.raises(NonDeterministicReplayError):
+        same_batch(found, result(0), older_input_digest="other", input_digest="older-7")
 
 
 def test_batch_that_the_log_does_not_know_may_only_be_empty():

@@ -1,5 +1,7 @@
 """Whole micro-batches: no cut goes through one, whatever is open, held back or limited."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,9 +127,20 @@ def wrote(batch_id, sink_partition, state, seconds, first=0):
     )
 
 
+def test_output_in_a_topic_that_was_replaced_is_gone():
+    kept = replace(wrote(7, 0, S.COMPLETE_COMMIT, 1), topic_ids=(("t", "first"),))
+    assert outputs([kept], {"t": "first"})[0].replaced == ()
+    assert outputs([kept], {"other": "x"})[0].replaced == ()
+    (found,) = outputs([kept], {"t": "second"})
+    assert (found.replaced, found.partitions, found.complete) == (("t",), (), True)
+    pending = replace(wrote(7, 0, S.PREPARE_COMMIT, 1), topic_ids=(("t", "first"),))
+    (found,) = outputs([pending], {"t": "second"})
+    assert [record.partitions for record in found.pending] == [()]
+
+
 def test_tombstones_are_no_batches_and_hold_nothing_back():
     """Each keeps the last row of an id: of batch 0 that would be two partitions of three. And the
-    topic may have been made anew since: it ends before what they name.
+    topic may have been created again since: it ends before what they name.
     """
     stones = [wrote(0, p, S.DEAD, 100) for p in (1, 2)] + [wrote(1, 0, S.DEAD, 100, first=6)]
     assert outputs(stones) == []

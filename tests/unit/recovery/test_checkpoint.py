@@ -1,6 +1,7 @@
 """What is read of Spark's checkpoint, in each version of its files."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from spark_eos.errors import OptionError
 from spark_eos.recovery.checkpoint import Checkpoint
 
 METADATA = json.dumps({"batchWatermarkMs": 5, "batchTimestampMs": 1, "conf": {}})
+WITH_ID = '{"in": {"0": 7, "1": 9}, "in#fWIRnN7aTcyH2NWUGRV6dQ": {}}'
 IN, OTHER, FILES = '{"in":{"0":7,"1":9}}', '{"other":{"0":3}}', '{"logOffset":4}'
 ENDS = {("in", 0): 7, ("in", 1): 9, ("other", 0): 3}
 
@@ -28,8 +30,9 @@ def write(checkpoint, *lines, batch_id=0):
     [
         ("v1", METADATA, IN, FILES, "-", OTHER),
         ("v2", METADATA, f"0:{IN}", f"files:{FILES}", "2:-", f"orders:{OTHER}"),
+        ("v1", METADATA, WITH_ID, FILES, IN, OTHER),
     ],
-    ids=["version 1", "version 2, with names"],
+    ids=["version 1", "version 2, with names", "with the id of a topic"],
 )
 def test_offsets_of_the_kafka_sources(checkpoint, lines):
     write(checkpoint, *lines)
@@ -85,3 +88,81 @@ def test_folder_that_is_no_checkpoint(checkpoint):
         checkpoint.query_id()
     with pytest.raises(OptionError, match="no file 'offsets/3'"):
         checkpoint.input_digest(3)
+
+
+def write_files(checkpoint, name, *numbers, folder="0"):
+    """A file of a file source's log: one file was read with each of the numbers."""
+    path = Path(checkpoint.location) / "sources" / folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entries = [{"path": f"/in/{n}.txt", "timestamp": n, "batchId": n} for n in numbers]
+    path.write_text("\n".join(["v1", *map(json.dumps, entries)]))
+
+
+def digest(checkpoint, batch_id, end, before=None, version="v1", name=""):
+    write(checkpoint, version, METADATA, f'{name}{{"logOffset":{end}}}', batch_id=batch_id)
+    if before is not None:
+        line = f'{name}{{"logOffset":{before}}}'
+        write(checkpoint, version, METADATA, line, batch_id=batch_id - 1)
+    return checkpoint.input_digest(batch_id)
+
+
+@pytest.mark.parametrize(("version", "name", "folder"), [("v1", "", "0"), ("v2", "in:", "in")])
+def test_digest_of_a_file_source_is_that_of_its_files(checkpoint, version, name, folder):
+    def now():
+        return digest(checkpoint, 4, 4, before=3, version=version, name=name)
+
+    write_files(checkpoint, "3", 3, folder=folder)
+    write_files(checkpoint, "4", 4, folder=folder)
+    first = now()
+    write_files(checkpoint, "3", 3, 7, folder=folder)
+    assert now() == first, "a file of the batch before"
+    path = Path(checkpoint.location) / "sources" / folder / "4"
+    path.write_text(path.read_text().replace("4.txt", "other.txt"))
+    assert now() != first, "another file has taken the number"
+    path.write_text(path.read_text().replace("other.txt", "4.txt"))
+    assert now() == first
+    path.write_text(path.read_text().replace('"timestamp": 4', '"timestamp": 5'))
+    assert now() != first, "another file has taken the name"
+
+
+def test_digest_of_version_2_has_no_files(checkpoint):
+    write_files(checkpoint, "4", 4)
+    digest(checkpoint, 4, 4, before=3)
+    older = checkpoint.input_digest_of_version_2(4)
+    write_files(checkpoint, "4", 4, 4)
+    write_files(checkpoint, "4", 5)
+    assert checkpoint.input_digest_of_version_2(4) == older
+    assert checkpoint.input_digest(4) == older  # without any file it is the same
+    write_files(checkpoint, "4", 4)
+    assert checkpoint.input_digest(4) != older
+
+
+@pytest.mark.parametrize("compacted", ["9.compact", "19.compact"])
+def test_digest_of_a_file_source_is_the_same_when_spark_has_compacted_it(checkpoint, compacted):
+    write_files(checkpoint, "9", 9)
+    first = digest(checkpoint, 9, 9, before=8)
+    (Path(checkpoint.location) / "sources" / "0" / "9").unlink()
+    assert checkpoint.input_digest(9) != first
+    write_files(checkpoint, compacted, *range(20))
+    assert checkpoint.input_digest(9) == first
+
+
+def test_digest_has_every_file_where_a_batch_has_several_numbers(checkpoint):
+    """Spark died behind `sources/0/1` and before `offsets/1`, and took 2 into the batch, too."""
+    for number in range(3):
+        write_files(checkpoint, str(number), number)
+    first = digest(checkpoint, 1, 2, before=0)
+    write_files(checkpoint, "0", 8)
+    assert checkpoint.input_digest(1) == first
+    write_files(checkpoint, "1", 8)
+    path = Path(checkpoint.location) / "sources" / "0" / "1"
+    path.write_text(path.read_text().replace('"batchId": 8', '"batchId": 1'))
+    assert checkpoint.input_digest(1) != first
+
+
+def test_digest_of_the_first_batch_of_a_file_source(checkpoint):
+    write_files(checkpoint, "0", 0)
+    first = digest(checkpoint, 0, 0)
+    path = Path(checkpoint.location) / "sources" / "0" / "0"
+    path.write_text(path.read_text().replace("0.txt", "8.txt"))
+    assert checkpoint.input_digest(0) != first

@@ -1,8 +1,10 @@
 """What the coordinators' answers about decided transactions mean."""
 
+from dataclasses import replace
+
 import pytest
 
-from spark_eos.errors import OptionError
+from spark_eos.errors import CorruptLogError, OptionError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import EndAnswer
 from spark_eos.protocol.deadline import Deadline
@@ -17,8 +19,8 @@ class Coordinator:
     def __init__(self, code):
         self._answer = EndAnswer(outcome=outcome_of(Api.END_TXN, code), code=code)
 
-    def await_leaders(self, partitions, deadline):
-        pass
+    def await_leaders(self, _partitions, _topic_ids, _deadline):
+        return {}
 
     def end(self, transactions, *, committed, deadline):  # noqa: ARG002 - the product's
         assert committed
@@ -34,4 +36,15 @@ def test_right_that_was_taken_away_says_nothing_of_a_transaction():
             coordinator=Coordinator(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
             deadline=Deadline.after_ms(1_000),
             end_orphans=lambda: pytest.fail("orphans were ended"),
+        )
+
+
+def test_row_that_names_an_id_of_another_query_ends_nothing():
+    foreign = replace(record(), query_id="11111111-2222-4333-8444-555555555555")
+    with pytest.raises(CorruptLogError, match=r"which is not an id of this query"):
+        survey(
+            [foreign],
+            config=ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"}),
+            coordinator=Coordinator(ErrorCode.NONE),
+            deadline=Deadline.after_ms(1_000),
         )

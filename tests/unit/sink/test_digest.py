@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_eos.kafka.rows import Rows
+from spark_eos.protocol.digest import total_digest
 from spark_eos.sink.digest import RowDigest
 
 cells = st.none() | st.binary(max_size=8)
@@ -29,6 +30,15 @@ def test_order_and_batches_do_not_count(rows, shuffler):
     shuffled = list(rows)
     shuffler.shuffle(shuffled)
     assert digest(rows) == digest(shuffled, batches=3)
+
+
+@given(tables, st.lists(st.integers(0, 3), min_size=20, max_size=20))
+def test_partitions_add_up_to_the_same_total_however_rows_are_split(rows, places):
+    partitions = [RowDigest() for _ in range(4)]
+    for (key, value), place in zip(rows, places, strict=False):
+        partitions[place].update(Rows(topic="t", keys=[key], values=[value]))
+    total = total_digest(partition.hexdigest() for partition in partitions)
+    assert str(total) == digest(rows)
 
 
 @given(tables, st.integers(0, 19), cells)

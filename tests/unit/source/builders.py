@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from spark_eos.options import stream_options
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
+from spark_eos.protocol.stream_position import StreamPosition
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
 from spark_eos.source.stream_offsets import StreamOffsets
 
@@ -16,11 +17,11 @@ class Topics:
     def __init__(self, ends: Offsets) -> None:
         self.ends = dict(ends)
         self.firsts: Offsets = {}
-        self.ids: dict[str, str] = {}
+        self.ids: dict[str, str | None] = {}
         self.leader_knows: Offsets = {}  # what a new leader tells when it is asked only once
         self.questions = 0
 
-    def partitions(self, subscription: Subscription) -> dict[TopicPartition, str]:
+    def partitions(self, subscription: Subscription) -> dict[TopicPartition, str | None]:
         self.questions += 1
         return {p: self.ids.get(p[0], "first") for p in self.ends if _is_read(subscription, p)}
 
@@ -55,7 +56,39 @@ class Clock:
         return self.now
 
 
+class WithoutIds:
+    """A query's offsets, asked with the numbers alone, as a checkpoint without ids has them."""
+
+    def __init__(self, offsets: StreamOffsets) -> None:
+        self._offsets = offsets
+        self.freeze = offsets.freeze
+
+    @property
+    def seen(self) -> Offsets | None:
+        return None if self._offsets.seen is None else self._offsets.seen.offsets
+
+    @property
+    def snapshot(self):
+        return self._offsets._snapshot
+
+    def initial(self) -> Offsets:
+        return self._offsets.initial().offsets
+
+    def latest(self, start: Offsets, *, limited: bool, most: int | None) -> Offsets:
+        return self._offsets.latest(StreamPosition(start), limited=limited, most=most).offsets
+
+    def ranges(self, start: Offsets, end: Offsets):
+        return self._offsets.ranges(StreamPosition(start), StreamPosition(end))
+
+
 def stream(topics: Topics, given: Mapping[str, str] | None = None, clock: Clock | None = None):
+    """The offsets of a query over `topics`, as numbers."""
+    return WithoutIds(stream_with_ids(topics, given, clock))
+
+
+def stream_with_ids(
+    topics: Topics, given: Mapping[str, str] | None = None, clock: Clock | None = None
+) -> StreamOffsets:
     """The offsets of a query over `topics`, with options as a user gives them."""
     options = {"kafka.bootstrap.servers": "127.0.0.1:1"} | dict(given or {})
     if not {"subscribe", "assign", "subscribePattern"} & options.keys():

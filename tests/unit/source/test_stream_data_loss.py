@@ -1,24 +1,11 @@
 """Offsets that are gone stop a query, or with failOnDataLoss false are left out with a warning."""
 
-import logging
-
 import pytest
 
 from spark_eos.errors import DataLossError
 from tests.unit.source.builders import A0, A1, B0, Topics, stream
 
 GO_ON = {"failOnDataLoss": "false"}
-
-
-@pytest.fixture
-def warnings(caplog):
-    """The texts of the warnings, as they come."""
-    caplog.set_level(logging.WARNING, logger="spark_eos")
-
-    def texts():
-        return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-
-    return texts
 
 
 def end(offsets, start):
@@ -114,45 +101,6 @@ def test_query_goes_on_where_offsets_went_backwards(warnings):
 def test_offset_of_the_start_itself_is_no_loss(warnings):
     offsets = stream(Topics({A0: 5}))
     assert end(offsets, {A0: 5}) == {A0: 5}
-    assert warnings() == []
-
-
-def test_topic_that_was_made_anew_with_as_many_records():
-    topics = Topics({A0: 10, B0: 1})
-    offsets = stream(topics)
-    end(offsets, {A0: 5, B0: 1})
-    topics.ids["a"] = "second"
-    text = loss(end, offsets, {A0: 10, B0: 1})
-    assert "topic 'a' was deleted and made anew while it was read" in text
-
-
-def test_query_goes_on_with_a_topic_that_was_made_anew_and_warns_once(warnings):
-    topics = Topics({A0: 10, A1: 10})
-    offsets = stream(topics, GO_ON)
-    end(offsets, {A0: 5, A1: 5})
-    topics.ids["a"] = "second"
-    topics.ends = {A0: 12, A1: 10}
-    assert end(offsets, {A0: 10, A1: 10}) == {A0: 12, A1: 10}
-    assert "topic 'a' was deleted and made anew" in only(warnings)
-    end(offsets, {A0: 12, A1: 10})
-    assert len(warnings()) == 1
-
-
-def test_topic_that_was_away_in_between_is_known_again(warnings):
-    topics = Topics({A0: 10})
-    offsets = stream(topics, GO_ON)
-    end(offsets, {A0: 10})
-    topics.ends = {}
-    end(offsets, {A0: 10})
-    topics.ends, topics.ids["a"] = {A0: 3}, "second"
-    assert end(offsets, {}) == {A0: 3}
-    assert ["made anew" in text for text in warnings()] == [False, True]
-
-
-def test_query_that_starts_again_takes_the_ids_as_they_are(warnings):
-    topics = Topics({A0: 10})
-    topics.ids["a"] = "second"
-    assert end(stream(topics), {A0: 5}) == {A0: 10}
     assert warnings() == []
 
 

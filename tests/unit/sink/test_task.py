@@ -1,0 +1,25 @@
+"""A write outside of a Spark task is refused: it would take the transactional id of a task."""
+
+import pytest
+
+from spark_eos.errors import SparkEosError
+from spark_eos.options import batch_write_options, sink_options
+from spark_eos.protocol.replay import QueryTail
+from spark_eos.sink.batch_writer import BatchWriter
+from spark_eos.sink.writer import StreamWriter
+
+GIVEN = {"kafka.bootstrap.servers": "127.0.0.1:9", "topic": "t"}
+
+
+def test_batch_write_outside_of_a_task_is_refused():
+    options = batch_write_options(GIVEN)
+    writer = BatchWriter(options, QueryTail(query_id=options.query_id), run_id="r")
+    with pytest.raises(SparkEosError, match="outside of a Spark task"):
+        writer.write(iter(()))
+
+
+def test_stream_write_outside_of_a_task_is_refused(tmp_path):
+    options = sink_options(GIVEN | {"checkpointLocation": str(tmp_path)})
+    writer = StreamWriter(options, QueryTail(query_id="q"))
+    with pytest.raises(SparkEosError, match="outside of a Spark task"):
+        writer.write(iter(()))
