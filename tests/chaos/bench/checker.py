@@ -100,4 +100,5 @@ CHECKS = (
     progress.open_below_complete,
     progress.slow_recovery,
     progress.needs_an_operator,
+    progress.went_on,
 )

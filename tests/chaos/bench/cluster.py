@@ -34,7 +34,7 @@ class Cluster:
 
     def __init__(self, folder, history):
         self.proxies = Proxies(lambda **hit: history.add("frame", **hit))
-        self._own_ports = dict(zip(NODES, _free_ports(len(NODES)), strict=True))
+        self._own_ports = dict(zip(NODES, free_ports(len(NODES)), strict=True))
         for node, port in self._own_ports.items():
             self.proxies.open(node, port)
         self.folder = Path(folder)
@@ -99,16 +99,21 @@ class Cluster:
         return sorted(self.folder.glob(f"node-*/data/{topic}-{partition}"))
 
     def _launch(self, command, console):
-        settings = Path(command[-1])
-        told = dict(line.split("=", 1) for line in settings.read_text().splitlines())
-        node = int(told["node.id"])
-        told["listeners"] += f",QUERY://{HOST}:{self._own_ports[node]}"
-        told["advertised.listeners"] += f",QUERY://{HOST}:{self.proxies.by_node[node].port}"
-        told["listener.security.protocol.map"] = ",".join(
-            f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "QUERY")
-        )
-        settings.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
-        return launch.supervised(command, console)
+        return launch_behind(self.proxies, self._own_ports, command, console)
+
+
+def launch_behind(proxies, own_ports, command, console):
+    """Start a node with one more listener, on its own port, for which it advertises its proxy."""
+    settings = Path(command[-1])
+    told = dict(line.split("=", 1) for line in settings.read_text().splitlines())
+    node = int(told["node.id"])
+    told["listeners"] += f",QUERY://{HOST}:{own_ports[node]}"
+    told["advertised.listeners"] += f",QUERY://{HOST}:{proxies.by_node[node].port}"
+    told["listener.security.protocol.map"] = ",".join(
+        f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "QUERY")
+    )
+    settings.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+    return launch.supervised(command, console)
 
 
 def _leaders_and_replicas(admin):
@@ -121,7 +126,8 @@ def _leaders_and_replicas(admin):
     return found
 
 
-def _free_ports(count):
+def free_ports(count):
+    """Ports that nobody listens on now."""
     found = []
     for port in random.SystemRandom().sample(PORTS, 200):
         with socket.socket() as probe:

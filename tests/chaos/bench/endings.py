@@ -10,6 +10,8 @@ import signal
 from dataclasses import dataclass
 
 ZOMBIE = "zombie-driver"
+# A person puts the query's state back, or copies it.
+_PEOPLE = "restored-backup|copied-checkpoint"
 # What faults do, by their names.
 # The query gets no answer, a late one, or one of a broker that has just taken over.
 _CLUSTER = "broker-.+|coordinator-.+|leader-move|net-.+|torn-by-time-out"
@@ -25,7 +27,7 @@ _SLOWED = "executor-kill|worker-kill|worker-kill-at"
 # every deadline is over.
 _TWO = (
     f"{ZOMBIE}|driver-kill|driver-kill-at|driver-stop|driver-pause|clock-skew"
-    "|executor-kill|executor-pause"
+    "|executor-kill|executor-pause|copied-checkpoint"
 )
 _DISK = "log-failure|power-cut"
 # What belongs to a driver that goes on is gone, or stood still while it started.
@@ -67,7 +69,8 @@ SAID = re.compile(r"(spark_eos\.errors\.\w+Error\b|\[CONCURRENT_STREAM_LOG_UPDAT
 # An error may be told together with the one that it came from.
 NEVER = re.compile(
     r"\b(OptionError|OperatorError|NonDeterministicReplayError|DataLossError|GroupInUseError"
-    r"|OutcomeUnknownError|LogError|ForeignTableError|LogVersionError|CorruptLogError)\b"
+    r"|TopicReplacedError|OutcomeUnknownError|LogError|ForeignTableError"
+    r"|NestedLogError|LogVersionError|CorruptLogError)\b"
 )
 
 
@@ -106,6 +109,8 @@ CAUSES = (
     # It timed out, or came too close to that, in whatever makes a batch slow; or it was fenced.
     _cause(r"\.TransactionLostError\b", (_CLUSTER, _FROZEN, _SLOWED, _TWO), WAITED_S, beside=True),
     _cause(r"\.FencedError\b", (_TWO,), WAITED_S, beside=True),
+    # Kafka has more than the log: that was put back, or another driver has a copy of it.
+    _cause(r"\.StaleLogError\b", (_PEOPLE,), AT_ONCE_S),
     # Only JVMs write to the checkpoint, and no other fault leaves two of them.
     _cause(r"\[CONCURRENT_STREAM_LOG_UPDATE\]", (ZOMBIE,), WAITED_S, beside=True),
     _cause(GONE, (_PROCESSES,), AT_ONCE_S),

@@ -7,6 +7,7 @@ given now raises `NotNow`. Which variant it is it takes from its deck (`deal`).
 """
 
 from tests.chaos.bench import cluster_faults as cluster
+from tests.chaos.bench import people_faults as people
 from tests.chaos.bench import process_faults as process
 from tests.chaos.bench import task_faults as task
 
@@ -35,6 +36,8 @@ FAULTS = {
     "power-cut": cluster.power_cut,
     "clock-jump": cluster.clock_jump,
     "clock-skew": cluster.clock_skew,
+    people.RESTORED: people.restored_backup,
+    people.COPIED: people.copied_checkpoint,
 }
 
 # Rules for requests stay while a process is killed or frozen, and end by themselves.

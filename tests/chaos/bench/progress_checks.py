@@ -1,5 +1,6 @@
 """Checks of the judge on how the run went: the group, readers that wait, recoveries. Pure."""
 
+import re
 from bisect import bisect_right
 
 from tests.chaos.bench.endings import ended_well
@@ -9,6 +10,16 @@ from tests.chaos.bench.timing import longest_standstill
 
 # The times of batches come from files, those of samples from this process.
 CLOCK_S = 0.05
+# What a driver says that must not go on, by the faults that people bring about. A copy of an older
+# state cannot be told from a backup; of two drivers with the same state either may see the other.
+STALE = re.compile(r"\.StaleLogError\b")
+# Or its deadline was over when it was let go, and it could not move the epoch any more.
+OVERTAKEN = re.compile(
+    r"\.(StaleLogError|FencedError|TransactionLostError)\b"
+    r"|\.BrokerUnreachableError: .* did not answer InitProducerId of '\S+-driver'"
+)
+MUST_STOP = {"restored-backup": STALE, "copied-checkpoint": OVERTAKEN}
+DRIVER = re.compile(r"driver (\d+)")
 
 
 def group_against_rows(run):
@@ -164,3 +175,16 @@ def needs_an_operator(run):
     ]
     if rows:
         yield Anomaly("needs an operator", f"{len(rows)} drivers ended for good", rows)
+
+
+def went_on(run):
+    """A driver on a state that a person has put back or copied, which did not stop and say so."""
+    ends = {d["number"]: d for d in run.drivers if d["phase"] == "end"}
+    rows = []
+    for fault in (fault for fault in run.faults if fault.name in MUST_STOP):
+        number = int(DRIVER.search(fault.target)[1])
+        end = ends.get(number, {"outcome": "runs", "text": ""})
+        if end["outcome"] != "failed" or not MUST_STOP[fault.name].search(end["text"]):
+            rows.append([fault.start, fault.name, fault.target, end["outcome"], end["text"][:600]])
+    if rows:
+        yield Anomaly("went on", f"{len(rows)} drivers on a state that was not theirs", rows)

@@ -37,10 +37,13 @@ class Supervisor:
         """No new driver for a while."""
         self._down_until = time.monotonic() + seconds
 
-    def replace(self):
-        """Start a new driver beside the one that runs, as a manager does that lost sight of it."""
+    def replace(self, **place):
+        """Start a new driver beside the one that runs, as a manager does that lost sight of it.
+
+        `place` is where its checkpoint and log are, if it does not have those of the others.
+        """
         with self._lock:
-            self._start_driver()
+            return self._start_driver(**place)
 
     def stop(self, timeout=STOP_S):
         """Let the driver end in order; True where it did."""
@@ -64,14 +67,15 @@ class Supervisor:
         if self._thread.is_alive():
             self._thread.join(END_S)
 
-    def _start_driver(self):
+    def _start_driver(self, **place):
         number = len(self._all) + 1
-        driver = Driver(number, self._folder, self._settings(number))
+        driver = Driver(number, self._folder, self._settings(number, **place))
         self._all.append(driver)
         self._watched.append(driver)
         self._guard.watch(driver.pid)
         self.driver = driver
         self._history.add("driver", phase="start", number=driver.number, pid=driver.pid)
+        return driver
 
     def _watch(self):
         while not (self._stopping.is_set() and not self._watched):

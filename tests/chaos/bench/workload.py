@@ -167,7 +167,7 @@ class World:
         finally:
             admin.close()
 
-    def _settings(self, number):
+    def _settings(self, number, checkpoint=None, log=None):
         timeout_ms = self._own["transaction_timeout_ms"]
         return {
             "servers": self.cluster.proxied_servers,
@@ -175,13 +175,13 @@ class World:
             "output": OUTPUT,
             "partitions": PARTITIONS,
             "offsets_per_batch": 20 * self._own["rate"],
-            "checkpoint": str(self.folder / "checkpoint"),
+            "checkpoint": str(checkpoint or self.folder / "checkpoint"),
             "master": self._own["master"],
             "python": self.clock.python,
             "conf": {"spark.local.dir": str(self.folder / "spark")},
             "options": {
                 "group.id": GROUP,
-                "transactionLog": str(self.disk.log),
+                "transactionLog": str(log or self.disk.log),
                 "kafka.transaction.timeout.ms": str(
                     timeout_ms if _times_out_soon(number) else LONG_TIMEOUT_MS
                 ),

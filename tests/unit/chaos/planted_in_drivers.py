@@ -79,6 +79,34 @@ def crashed_after_a_fault_of_no_process(events):
     events.append(driver(3, "end", 49.0, outcome="failed", text=CRASHED))
 
 
+STALE = "spark_eos.errors.StaleLogError: the transaction log at x ends with batch 1"
+
+
+def people(events, name, outcome, text):
+    """A fault of people around the one that is there, and how the driver ended that it names."""
+    for phase, at in (("start", 22.2), ("end", 44.0)):
+        events.append(fault(2, name, phase, at) | {"target": "driver 3, 2 batches back"})
+    events += [driver(3, "start", 23.0), driver(3, "end", 43.0, outcome=outcome, text=text)]
+    put_off(events, 44.5, 20.0)
+    events.append(batch(2, 45.0, 46.0, 4))
+
+
+def backup_that_was_used(events):
+    people(events, "restored-backup", "killed", "exit status -9")
+
+
+def backup_that_failed_by_something_else(events):
+    people(events, "restored-backup", "failed", FENCED)
+
+
+def copy_that_went_on(events):
+    people(events, "copied-checkpoint", "ended", "")
+
+
+def stale_log_that_nobody_put_back(events):
+    events.append(driver(3, "end", 49.0, outcome="failed", text=STALE))
+
+
 # --- what the history lacks ---
 
 
@@ -134,6 +162,10 @@ PLANTED = {
     failed_long_after_a_fault: ("needs an operator", "1 drivers ended for good"),
     fenced_among_faults_that_leave_one_driver: ("needs an operator", "1 drivers ended for good"),
     crashed_after_a_fault_of_no_process: ("needs an operator", "1 drivers ended for good"),
+    backup_that_was_used: ("went on", "1 drivers on a state that was not theirs"),
+    backup_that_failed_by_something_else: ("went on", "1 drivers on a state that was not theirs"),
+    copy_that_went_on: ("went on", "1 drivers on a state that was not theirs"),
+    stale_log_that_nobody_put_back: ("needs an operator", "1 drivers ended for good"),
     not_drained: ("not drained", "all read"),
     no_live_rows: ("incomplete history", "a reader on the way"),
     no_fault_given: ("incomplete history", "a fault, though some were asked for"),

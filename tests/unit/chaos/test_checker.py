@@ -77,6 +77,20 @@ def test_what_a_stop_may_leave_open(excuse):
     assert found(events) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("restored-backup", planted_in_drivers.STALE),
+        ("copied-checkpoint", planted_in_drivers.STALE),
+        ("copied-checkpoint", planted_in_drivers.FENCED),
+    ],
+)
+def test_driver_that_stops_on_a_state_that_is_not_its_own_is_right(name, text):
+    events = clean()
+    planted_in_drivers.people(events, name, "failed", text)
+    assert found(events) == []
+
+
 def test_history_from_before_the_moves_of_the_group_were_read_is_judged_without():
     assert judge(without(clean(), "group_moves")).anomalies == []
 

@@ -25,6 +25,7 @@ CRASHED = "Job aborted: Lost task 0.3: Python worker exited unexpectedly (crashe
 UNREACHABLE = "spark_eos.errors.BrokerUnreachableError: batch 83 is decided, but x did not say"
 UNDELIVERED = "spark_eos.errors.DeliveryError: the transaction of x failed: Timed out (25045 ms)"
 LOST = "spark_eos.errors.TransactionLostError: x of batch 37 was prepared at epoch 44"
+STALE = "spark_eos.errors.StaleLogError: the transaction log at x ends with batch 3 of query y"
 NO_SPACE = (
     "spark_eos.errors.RetriableError: batch 16 of query x could not be written to the"
     " transaction log at x: No space left on device (os error 28)"
@@ -48,6 +49,9 @@ def failed(text, after_s=1.0):
         (FENCED, "zombie-driver", 70),
         (FENCED, "driver-kill-at", 70),
         (FENCED, "clock-skew", 70),
+        (FENCED, "copied-checkpoint", 70),
+        (STALE, "copied-checkpoint", 30),
+        (STALE, "restored-backup", 30),
         (CONCURRENT, "zombie-driver", 70),
         (UNREACHABLE, "torn-by-time-out", 70),
         (UNREACHABLE, "coordinator-kill", 70),
@@ -90,7 +94,10 @@ def test_fault_explains_for_a_while(text, fault, for_s):
         (FENCED, ()),
         (FENCED, ("broker-kill", "net-drop", "worker-kill", "worker-pause", "log-failure")),
         (FENCED, ("time-out-frozen", "time-out-down", "torn-by-time-out", "power-cut")),
-        (CONCURRENT, ("driver-kill-at", "driver-pause")),
+        (FENCED, ("restored-backup",)),
+        (STALE, ()),
+        (STALE, ("zombie-driver", "driver-kill-at", "log-failure", "power-cut", "broker-kill")),
+        (CONCURRENT, ("driver-kill-at", "driver-pause", "copied-checkpoint")),
         (UNREACHABLE, ("driver-kill", "worker-kill", "executor-kill", "log-failure")),
         (UNDELIVERED, ("worker-kill", "log-failure", "time-out-down")),
         (LOST, ("log-failure", "power-cut", "time-out-down")),

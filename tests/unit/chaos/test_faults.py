@@ -14,6 +14,7 @@ ON_THE_DRIVER = [
     *("driver-kill", "driver-stop", "driver-pause", "driver-kill-at", "zombie-driver"),
     *("time-out-down", "time-out-frozen", "torn-by-time-out", "worker-kill-at", "power-cut"),
     *("clock-skew", "executor-kill", "executor-pause", "worker-kill", "worker-pause"),
+    *("restored-backup", "copied-checkpoint"),
 ]
 
 
