@@ -1,6 +1,6 @@
 """Commit worker: decide, complete, abort, and the offsets of the source."""
 
-from tests.mutations.mutant import mutant
+from tests.mutations.mutant import Mutant, mutant
 
 _OFFSETS = "        batch = replace(batch, offsets=offsets)\n"
 
@@ -15,8 +15,8 @@ COMMIT_MUTANTS = (
     mutant(
         "a coordinator that answers from the past is believed",
         "sink/decide.py",
-        "    while is_from_the_past(batch, found) and pauses.wait():\n",
-        "    while False:\n",
+        "        is_outdated = is_from_the_past(batch, found) or (",
+        "        is_outdated = False and (",
         tests="tests/unit/sink/test_decide.py",
     ),
     mutant(
@@ -36,14 +36,14 @@ COMMIT_MUTANTS = (
     mutant(
         "the planner's view of the log is not compared with the commit worker's",
         "sink/decide.py",
-        "if log.newest_entry(batch.query_id) != tail.newest_entry:",
-        "if False:",
+        "    if now != (tail.newest_entry, tail.driver):\n",
+        "    if False:\n",
     ),
     mutant(
         "only the number of the last batch is compared",
         "sink/decide.py",
-        "if log.newest_entry(batch.query_id) != tail.newest_entry:",
-        "if log.last_batch_id(batch.query_id) != tail.last_batch_id:",
+        "    if now != (tail.newest_entry, tail.driver):\n",
+        "    if log.last_batch_id(batch.query_id) != tail.last_batch_id:\n",
     ),
     mutant(
         "an empty partition leaves no row",
@@ -80,7 +80,7 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() does not look at the log",
         "sink/abort.py",
-        "if _complete_if_decided(query_id, batch_id, log, coordinator, options.client, deadline):",
+        "if _complete_if_decided(attempt, log, owner, coordinator, options.client, deadline):",
         "if False:",
     ),
     mutant(
@@ -115,7 +115,7 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() ends transactions before the log knows",
         "sink/abort.py",
-        "        _log_intent(attempt, running, log, coordinator, deadline)\n",
+        "        _log_intent(attempt, running, log, owner, coordinator, deadline)\n",
         "        pass\n",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
@@ -141,8 +141,8 @@ COMMIT_MUTANTS = (
     mutant(
         "a late task of an overtaken driver is left alone",
         "sink/plan.py",
-        "    return is_long_ago or before",
-        "    return before",
+        "    return is_long_ago or not",
+        "    return not",
         tests="tests/simulation/test_late_task.py",
     ),
     mutant(
@@ -156,6 +156,7 @@ COMMIT_MUTANTS = (
         "abort() completes a decision that may not be on the disk",
         "sink/abort.py",
         "    if decided:\n        log.sync()\n",
+        "    if decided:\n",
     ),
     # The offsets of the source
     mutant(
@@ -178,5 +179,31 @@ COMMIT_MUTANTS = (
         "protocol/replay.py",
         "            or (batch_id == self.last_batch_id and not self.complete"
         " and not self.committed_offsets)\n",
+    ),
+    # Tasks
+    mutant(
+        "a batch write outside of a task takes the id of partition 0",
+        "sink/batch_writer.py",
+        "partition=current_partition(),",
+        "partition=0,",
+        tests="tests/unit/sink/test_task.py",
+    ),
+    # Topics
+    mutant(
+        "a producer creates the topic that it asks about",
+        "kafka/client_config.py",
+        "**overrides, **_FIXED}",
+        "**overrides}",
+        tests="tests/spark/test_missing_topics.py",
+    ),
+    # Jobs
+    Mutant(
+        "an error of another library ends a job for good",
+        "spark_eos/job/supervise.py",
+        (
+            (r"^([A-Za-z_]\w*(?:\.\w+)+)(?=:|$)", r"\b([A-Z][A-Za-z]*Error)\b"),
+            ('f"{found.__module__}.{found.__qualname__}"', "found.__name__"),
+        ),
+        tests="tests/unit/job/test_supervise.py",
     ),
 )

@@ -2,6 +2,10 @@
 
 from tests.mutations.mutant import POWER_CUT, REAL_LOG, mutant
 
+BROKEN_LOG = "tests/integration/test_log_broken.py"
+NESTING = "tests/integration/test_log_nesting.py"
+VACUUM = "tests/integration/test_log_vacuum.py"
+
 LOG_MUTANTS = (
     # The guard in Delta
     mutant(
@@ -13,8 +17,8 @@ LOG_MUTANTS = (
     mutant(
         "no application transaction in the commit",
         "log/delta.py",
-        "app_transactions=wanted.transactions, ",
-        "",
+        "commit_properties=_properties(wanted.transactions),",
+        "commit_properties=_properties([]),",
         tests=REAL_LOG,
     ),
     mutant(
@@ -68,19 +72,191 @@ LOG_MUTANTS = (
         "                    store.sync(table.version())\n",
         tests=POWER_CUT,
     ),
+    # Clean-up
     mutant(
         "data files that others are about to commit are deleted",
-        "log/retention.py",
-        "        retention_hours=VACUUM_HOURS,\n",
-        "        retention_hours=0,\n",
-        tests="tests/integration/test_log_vacuum.py",
+        "log/vacuum.py",
+        "file.modified < old.after - _WAIT",
+        "file.modified < old.after",
+        tests=VACUUM,
     ),
     mutant(
         "data files that were committed since are deleted",
-        "log/retention.py",
-        "    table.update_incremental()\n    table.vacuum(\n",
-        "    table.vacuum(\n",
-        tests="tests/integration/test_log_vacuum.py",
+        "log/vacuum.py",
+        "    table.update_incremental()\n",
+        tests=VACUUM,
+    ),
+    mutant(
+        "data files are deleted as soon as they are replaced",
+        "log/vacuum.py",
+        "needed = newest.files | old.files",
+        "needed = newest.files",
+        tests=VACUUM,
+    ),
+    mutant(
+        "data files are judged by a past snapshot that is too young",
+        "log/vacuum.py",
+        "[snapshot for snapshot in past if snapshot.before <= now - _WAIT]",
+        "[*past, newest]",
+        tests=VACUUM,
+    ),
+    mutant(
+        "files in the log's folder that the log did not write are deleted",
+        "log/files.py",
+        "return _DATA_FILE.fullmatch(name) is not None",
+        'return not name.startswith("_")',
+        tests=VACUUM,
+    ),
+    mutant(
+        "a past snapshot of a driver that was frozen counts as older than it is",
+        "log/vacuum.py",
+        "before=now,",
+        "before=after,",
+        tests=VACUUM,
+    ),
+    mutant(
+        "a past snapshot of a driver that was frozen counts as newer than it is",
+        "log/vacuum.py",
+        "file.modified < old.after",
+        "file.modified < old.before",
+        tests=VACUUM,
+    ),
+    mutant(
+        "a backlog of data files is deleted while one batch waits",
+        "log/vacuum.py",
+        "        if time.monotonic() > end:\n            return False\n",
+        tests=VACUUM,
+    ),
+    mutant(
+        "a backlog of data files that is left counts as deleted",
+        "log/vacuum.py",
+        "            return False\n",
+        "            return True\n",
+        tests=VACUUM,
+    ),
+    mutant(
+        "a clock that was ahead stops clean-up",
+        "log/vacuum.py",
+        "if s.before <= now)",
+        "if True)",
+        tests=VACUUM,
+    ),
+    # Nesting
+    mutant(
+        "a log inside of a table is opened",
+        "log/nesting.py",
+        "if folders.is_table(parent) and not _is_left_alone(log, parent, folders):",
+        "if False:",
+        tests=NESTING,
+    ),
+    mutant(
+        "a log inside of another query's checkpoint is opened",
+        "log/nesting.py",
+        "if parent != own_checkpoint and folders.is_checkpoint(parent):",
+        "if False:",
+        tests=NESTING,
+    ),
+    mutant(
+        "a log inside of its query's own checkpoint is refused",
+        "log/nesting.py",
+        "parent != own_checkpoint and ",
+        tests=NESTING,
+    ),
+    mutant(
+        "the sink opens the log without its checkpoint",
+        "sink/connections.py",
+        "TransactionLog.open(location, checkpoint=checkpoint)",
+        "TransactionLog.open(location)",
+        tests="tests/integration/test_commit_and_abort.py",
+    ),
+    mutant(
+        "a log that contains a table is opened",
+        "log/nesting.py",
+        "if place != log and entries.has_table:",
+        "if False:",
+        tests=NESTING,
+    ),
+    mutant(
+        "a log that contains a checkpoint is opened",
+        "log/nesting.py",
+        "if entries.has_checkpoint:",
+        "if False:",
+        tests=NESTING,
+    ),
+    mutant(
+        "only the top of the log's folder is searched for tables and checkpoints",
+        "log/nesting.py",
+        "        waiting.extend(place.child(name) for name in entries.folders - own)\n",
+        tests=NESTING,
+    ),
+    mutant(
+        "the commits of the log are listed when it is opened",
+        "log/nesting.py",
+        "entries.folders - own",
+        "entries.folders",
+        tests=NESTING,
+    ),
+    mutant(
+        "a nested log is created before it is refused",
+        "log/delta.py",
+        "        check_nesting(",
+        "        open_table(location, storage_options or {})\n        check_nesting(",
+        tests=NESTING,
+    ),
+    mutant(
+        "a log is not checked for nesting",
+        "log/delta.py",
+        "        check_nesting(location, storage_options or {}, checkpoint)\n",
+        tests=NESTING,
+    ),
+    mutant(
+        "a reader is checked for nesting",
+        "log/delta.py",
+        "return cls(location, storage_options or {}, Retention())",
+        "return cls.open(location, storage_options)",
+        tests=NESTING,
+    ),
+    mutant(
+        "folders are compared as they are written",
+        "log/folders.py",
+        "os.path.realpath(uri)",
+        "uri",
+        tests=NESTING,
+    ),
+    mutant(
+        "a table on an object store is known by its first commit only",
+        "log/folders.py",
+        'f"{COMMITS}/_last_checkpoint"',
+        'f"{COMMITS}/{0:020}.json"',
+        tests=NESTING,
+    ),
+    mutant(
+        "a table on an object store is known by its checkpoint only",
+        "log/folders.py",
+        'f"{COMMITS}/{0:020}.json"',
+        'f"{COMMITS}/_last_checkpoint"',
+        tests=NESTING,
+    ),
+    mutant(
+        "links in the log's folder are followed when it is opened",
+        "log/folders.py",
+        "e.is_dir(follow_symlinks=False)",
+        "e.is_dir()",
+        tests=NESTING,
+    ),
+    mutant(
+        "a log is refused where the folders above it may not be read",
+        "log/folders.py",
+        "if not any(words in str(error) for words in _DENIED):",
+        "if True:",
+        tests=NESTING,
+    ),
+    mutant(
+        "a store that does not answer passes for one without nesting",
+        "log/folders.py",
+        "if not any(words in str(error) for words in _DENIED):",
+        "if False:",
+        tests=NESTING,
     ),
     mutant(
         "an aborted batch dies with its query",
@@ -95,5 +271,19 @@ LOG_MUTANTS = (
         "        if record.state.is_pending:\n",
         "        if False:\n",
         tests="tests/unit/log/test_guard.py",
+    ),
+    mutant(
+        "a log that has lost its commits is taken for a new one",
+        "log/table.py",
+        "        _check_empty(location, uri, options)\n        table = _create(",
+        "        table = _create(",
+        tests=BROKEN_LOG,
+    ),
+    mutant(
+        "a log to which a person has added a column cannot be written any more",
+        "log/delta.py",
+        'schema_mode=None if has_own_columns(self._table) else "merge",',
+        "schema_mode=None,",
+        tests=BROKEN_LOG,
     ),
 )

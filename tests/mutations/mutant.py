@@ -7,6 +7,7 @@ REAL_LOG = "tests/integration/test_log_append.py"
 POWER_CUT = "tests/integration/test_log_power_cut.py"
 OTHER_CLUSTER = "tests/integration/test_other_cluster.py"
 VERSIONS = "tests/integration/test_versions.py"
+SAME_ROWS = "tests/unit/protocol/test_version.py"
 
 
 @dataclass(frozen=True)

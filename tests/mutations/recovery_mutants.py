@@ -17,21 +17,28 @@ RECOVERY_MUTANTS = (
     mutant(
         "recovery commits what was to be aborted",
         "recovery/recover.py",
-        "        batch.decided,\n",
-        "        batch.pending,\n",
+        "        [r for r in batch.decided if",
+        "        [r for r in batch.pending if",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(
         "a log that does not know the query is believed",
         "recovery/lost_log.py",
-        "    if tail.last_batch_id is not None:\n",
-        "    if True:\n",
+        "    committed = _unknown_commit(query_id, log, coordinator, deadline)\n",
+        "    committed = None\n",
     ),
     mutant(
         "a partition without a leader is not waited for",
         "recovery/survey.py",
-        "        coordinator.await_leaders(written, deadline)\n",
+        "    return coordinator.await_leaders(written, ids, deadline)\n",
+        "    return {}\n",
         tests="tests/integration/test_no_leader.py",
+    ),
+    mutant(
+        "a follower in the client's rack is asked what became of a batch",
+        "kafka/look.py",
+        '                "client.rack": "",\n',
+        tests="tests/integration/test_rack.py",
     ),
     mutant(
         "another cluster is asked what became of a batch",
@@ -176,9 +183,26 @@ RECOVERY_MUTANTS = (
         "            replayed is None",
     ),
     mutant(
+        "the offsets of a group are asked for while orphans are open",
+        "sink/plan.py",
+        "    is_first = before is None\n",
+        "    is_first = before is None\n"
+        "    if is_first:\n"
+        "        _restore_group(options, query_id, log, tail, deadline)\n",
+        tests="tests/simulation/test_every_crash_point.py",
+    ),
+    mutant(
         "the source offsets of the batch are not compared",
         "protocol/replay.py",
-        "if any(record.input_digest != input_digest for record in committed):",
+        "if not all(is_same_input(record, input_digest, older_input_digest)"
+        " for record in committed):",
         "if False:",
+    ),
+    mutant(
+        "the files behind an offset of a file source are not compared",
+        "recovery/checkpoint.py",
+        '"\\n".join([str(watermark), *sources, *files])',
+        '"\\n".join([str(watermark), *sources])',
+        tests="tests/unit/recovery/test_checkpoint.py",
     ),
 )

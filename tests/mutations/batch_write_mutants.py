@@ -1,0 +1,129 @@
+"""Batch writes: a version that comes back, and a write without a transaction log."""
+
+from tests.mutations.mutant import SAME_ROWS, VERSIONS, mutant
+
+_WITHOUT_LOG = "tests/simulation/test_batch_write_without_log.py"
+
+BATCH_WRITE_MUTANTS = (
+    # A version that comes back
+    mutant(
+        "the rows of a version that is skipped are not compared",
+        "sink/batch_commit.py",
+        "        check_written_rows(options, batch.results, log)\n",
+        tests=VERSIONS,
+    ),
+    mutant(
+        "only the number of a version's rows is compared",
+        "protocol/version.py",
+        "    if written is not None and now != written:\n",
+        "    if written is not None and now.records != written.records:\n",
+        tests=SAME_ROWS,
+    ),
+    mutant(
+        "a version that expired from the log is skipped with its rows",
+        "protocol/version.py",
+        "    if written is None and now.records:\n",
+        "    if False:\n",
+        tests=VERSIONS,
+    ),
+    mutant(
+        "some tombstones of an older version are taken for all of its rows",
+        "protocol/version.py",
+        "    if is_dead and not is_last and len(rows) < partitions:\n",
+        "    if False:\n",
+        tests=SAME_ROWS,
+    ),
+    mutant(
+        "rows that an id lost count as written",
+        "protocol/version.py",
+        "for record in rows if record.partitions)",
+        "for record in rows)",
+        tests=SAME_ROWS,
+    ),
+    mutant(
+        "digests of different versions are compared",
+        "protocol/digest.py",
+        "    if version.isdecimal() and int(version) != VERSION:\n",
+        "    if False:\n",
+        tests="tests/unit/protocol/test_digest.py",
+    ),
+    mutant(
+        "a log without a txnAppId is accepted",
+        "options/sink.py",
+        "    if log is not None and app_id is None:\n",
+        "    if False:\n",
+        tests="tests/unit/options/test_batch_write_options.py",
+    ),
+    mutant(
+        "the application of a stream does not contain the id of its query",
+        "foreach_batch.py",
+        '    return f"{name}:{query_id}"\n',
+        "    return name\n",
+        tests="tests/unit/test_foreach_batch.py",
+    ),
+    # A write without a transaction log
+    mutant(
+        "abort() of a write without a log ends what may be half committed",
+        "sink/batch_commit.py",
+        "    elif attempt.may_be_committing:\n",
+        "    elif False:\n",
+        tests="tests/integration/test_commit_without_log.py",
+    ),
+    mutant(
+        "abort() of a write without a log ends nothing where a task failed",
+        "sink/batch_commit.py",
+        "    elif attempt.may_be_committing:\n",
+        "    else:\n",
+        tests=_WITHOUT_LOG,
+    ),
+    mutant(
+        "a write without a log that cannot be committed stays open",
+        "sink/commit_without_log.py",
+        "        _abort(options, transactions, coordinator)\n        if",
+        "        if",
+        tests=_WITHOUT_LOG,
+    ),
+    mutant(
+        "a write without a log aborts after its first commit request",
+        "sink/commit_without_log.py",
+        "    _raise_unless_committed(options, transactions, answers)\n    failpoint",
+        "    _abort(options, transactions, coordinator)\n"
+        "    _raise_unless_committed(options, transactions, answers)\n    failpoint",
+        tests=_WITHOUT_LOG,
+    ),
+    mutant(
+        "a write without a log does not check its transactions",
+        "sink/commit_without_log.py",
+        "    check(batch, None, coordinator, ",
+        "    (lambda *a, **k: None)(batch, None, coordinator, ",
+        tests=_WITHOUT_LOG,
+    ),
+    mutant(
+        "a write without a log does not wait for leaders",
+        "sink/decide.py",
+        "    check_same_topics(batch, coordinator.await_leaders("
+        "batch.written, batch.topic_ids, deadline))\n",
+        tests="tests/unit/sink/test_commit_without_log.py",
+    ),
+    mutant(
+        "a commit of unknown outcome is taken for committed without a log",
+        "sink/commit_without_log.py",
+        "    if count[Outcome.DONE] == len(transactions):\n",
+        "    if not count[Outcome.REFUSED]:\n",
+        tests=_WITHOUT_LOG,
+    ),
+    mutant(
+        "a commit of unknown outcome is taken for nothing visible",
+        "sink/commit_without_log.py",
+        "    if count[Outcome.REFUSED] == len(transactions):\n",
+        "    if not count[Outcome.DONE]:\n",
+        tests=_WITHOUT_LOG,
+    ),
+    mutant(
+        "rows that a person took out of the log are taken for expired",
+        "recovery/recover.py",
+        "if batch is None and checkpoint is None and not log.has_lost_rows(query_id):",
+        "if batch is None and checkpoint is None:",
+        tests="tests/integration/test_application_log.py",
+    ),
+)
