@@ -18,7 +18,7 @@ from pyspark.sql.window import Window
 
 from spark_eos.job.command import run_query
 from spark_eos.job.configuration import Configuration
-from spark_eos.job.delta import DELTA_SETTINGS, application
+from spark_eos.job.delta import DELTA_SETTINGS, DeltaAppends, application
 from spark_eos.job.sections import Section, Source, StreamingJob, check_dead_letters
 from spark_eos.job.views import dead, good, read, select
 from spark_eos.job.write import for_each_batch
@@ -51,7 +51,7 @@ def query(spark: SparkSession, configuration: Configuration[KafkaToDelta]) -> Da
     """The query, ready to be started."""
     records = read(spark, configuration, "source")
     transformed(records, configuration)  # so that a wrong one is told before the start
-    return for_each_batch(records, configuration, write_batch)
+    return for_each_batch(records, configuration, MicroBatches())
 
 
 def transformed(records: DataFrame, configuration: Configuration[KafkaToDelta]) -> DataFrame:
@@ -62,31 +62,31 @@ def transformed(records: DataFrame, configuration: Configuration[KafkaToDelta]) 
     return select(records.sparkSession, configuration, job.transform, *columns, needs="merge")
 
 
-def write_batch(
-    records: DataFrame, batch_id: int, configuration: Configuration[KafkaToDelta]
-) -> None:
-    """One micro-batch: a commit of each table, each of which knows whether it has it already."""
-    job = configuration.job
-    records.persist()
-    try:
-        rows = transformed(records, configuration)
-        version = {
-            "txnAppId": application("kafka_to_delta", job.checkpoint),
-            "txnVersion": str(batch_id),
-        }
-        if job.dead_letter_table is not None:
-            append(dead(records), job.dead_letter_table, version)
-        if job.merge is None:
-            append(rows, job.table, version)
-        else:
-            merge(rows, job.table, job.merge)
-    finally:
-        records.unpersist()
+class MicroBatches:
+    """What one run does with each micro-batch."""
 
+    def __init__(self) -> None:
+        self._appends: DeltaAppends | None = None  # a new checkpoint has no id before the start
 
-def append(rows: DataFrame, table: str, version: dict[str, str]) -> None:
-    """Add rows, unless the table has this version already."""
-    rows.write.format("delta").mode("append").options(**version).save(table)
+    def __call__(
+        self, records: DataFrame, batch_id: int, configuration: Configuration[KafkaToDelta]
+    ) -> None:
+        """A commit of each table, each of which knows whether it has the micro-batch already."""
+        job = configuration.job
+        if self._appends is None:
+            name = application(job.name, job.checkpoint)
+            self._appends = DeltaAppends(name, job.checkpoint)
+        records.persist()
+        try:
+            rows = transformed(records, configuration)
+            if job.dead_letter_table is not None:
+                self._appends.append(dead(records), job.dead_letter_table, batch_id)
+            if job.merge is None:
+                self._appends.append(rows, job.table, batch_id)
+            else:
+                merge(rows, job.table, job.merge)
+        finally:
+            records.unpersist()
 
 
 def merge(rows: DataFrame, table: str, how: Merge) -> None:

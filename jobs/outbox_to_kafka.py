@@ -62,7 +62,7 @@ def write_batch(
     write_once(
         rows.sortWithinPartitions(*job.order_by),
         configuration,
-        application=application("outbox_to_kafka", job.checkpoint),
+        application=application(job.name, job.checkpoint),
         version=batch_id,
     )
 

@@ -2,8 +2,8 @@
 
 The transaction log of the query tells what each micro-batch wrote, so exactly that is read,
 whatever else is in the topic. One micro-batch is one idempotent write: a replay that was stopped
-or killed goes on where it was when it is started again. A range is replayed once for each name of
-a job. See conf/embedded/replay.yaml.
+or killed goes on where it was when it is started again, also if its range was made longer. A job of
+another name writes its whole range once more. See conf/embedded/replay.yaml.
 """
 
 import sys
@@ -19,7 +19,9 @@ from spark_eos.job.configuration import Configuration
 from spark_eos.job.sections import BatchSink, Job, Section, SnapshotOptions
 from spark_eos.job.views import select
 from spark_eos.job.write import check_records, write_once
-from spark_eos.options import batch_options
+from spark_eos.log import TransactionLog
+from spark_eos.log.table import log_exists
+from spark_eos.options import batch_options, batch_write_options
 from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
 
@@ -60,8 +62,9 @@ def steps(
     # So that what is wrong, or not there, is told before the start.
     records(spark, configuration, job.batches.first)
     plan_ranges(batch_options(reading(job, job.batches.first, job.batches.last)), Pushed())
+    name = application(job)
     return (
-        partial(replay, spark, configuration, batch_id)
+        partial(replay, spark, configuration, name, batch_id)
         for batch_id in range(job.batches.first, job.batches.last + 1)
     )
 
@@ -87,13 +90,26 @@ def records(spark: SparkSession, configuration: Configuration[Replay], batch_id:
     return rows
 
 
-def replay(spark: SparkSession, configuration: Configuration[Replay], batch_id: int) -> None:
+def application(job: Replay) -> str:
+    """The txnAppId: the job's name. A range that is edited is then not written twice.
+
+    Release 0.1.0 put the range into it. A replay that was begun by that release goes on under it.
+    """
+    older = f"{job.name}:{job.batches.first}-{job.batches.last}"
+    options = batch_write_options({**job.sink.options, "txnAppId": older, "txnVersion": "0"})
+    log = options.transaction_log
+    is_begun = log_exists(log, {}) and TransactionLog.existing(log).knows(options.query_id)
+    return older if is_begun else job.name
+
+
+def replay(
+    spark: SparkSession, configuration: Configuration[Replay], name: str, batch_id: int
+) -> None:
     """One micro-batch."""
-    job = configuration.job
     write_once(
         records(spark, configuration, batch_id),
         configuration,
-        application=f"{job.name}:{job.batches.first}-{job.batches.last}",
+        application=name,
         version=batch_id,
     )
 

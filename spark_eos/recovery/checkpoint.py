@@ -81,6 +81,16 @@ class Checkpoint:
                     )
         return found
 
+    def keep(self, name: str, value: str) -> str:
+        """What the file `name` has kept since it was written; `value`, if that is now.
+
+        A file without a line's end is of a driver that died while it wrote it.
+        """
+        kept, _, _ = (self._read(name) or "").rpartition("\n")
+        if not kept:
+            self._write(name, f"{value}\n")
+        return kept or value
+
     def _input_digest(self, batch_id: int, lines: list[str], *, with_files: bool) -> str:
         version, metadata, *sources = lines
         watermark = json.loads(metadata).get("batchWatermarkMs", 0)
@@ -130,6 +140,17 @@ class Checkpoint:
             return None
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def _write(self, name: str, content: str) -> None:
+        filesystem, root = self._folder()
+        try:
+            with filesystem.open_output_stream(f"{root}/{name}") as stream:
+                stream.write(content.encode())
+        except OSError as error:
+            raise RetriableError(
+                f"the file '{name}' cannot be written to checkpointLocation '{self.location}' by"
+                f" the driver's Python: {error}. Start the query again when it can"
+            ) from error
 
     def _list(self, name: str) -> list[str]:
         filesystem, root = self._folder()

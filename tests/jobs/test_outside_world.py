@@ -1,6 +1,7 @@
 """Kafka to a Delta table and back: a batch that runs again changes nothing."""
 
 import json
+import shutil
 from collections import Counter, defaultdict
 
 import pytest
@@ -47,6 +48,24 @@ def test_kafka_to_delta(jobs, spark, invoices):
     assert Counter(row.order for row in table.collect()) == Counter(range(201))
     dead = spark.read.format("delta").load(str(jobs.folder / "tables" / "invoices_dead"))
     assert [bytes(row.value) for row in dead.collect()] == [b"no json"]
+
+
+def test_kafka_to_delta_from_a_checkpoint_that_was_restored(jobs, spark, invoices):
+    """Delta knows its version, and would leave out what came since: those rows would be lost."""
+    checkpoint = jobs.folder / "checkpoints" / "invoice-table"
+    backup = jobs.folder / "backup"
+    file = jobs.until_drained(jobs.file("kafka_to_delta", **{PATTERN: invoices}))
+    jobs.run("kafka_to_delta", file)
+    shutil.copytree(checkpoint, backup)
+    for order in (200, 201):
+        jobs.produce(invoices, [("0", json.dumps({"order": order, "total": 2}))])
+        jobs.run("kafka_to_delta", file)
+    shutil.rmtree(checkpoint)
+    shutil.copytree(backup, checkpoint)
+    said = jobs.run("kafka_to_delta", file, expect=4).text()
+    assert "has micro-batch 1 of this job already" in said
+    table = spark.read.format("delta").load(str(jobs.folder / "tables" / "invoices"))
+    assert Counter(row.order for row in table.collect()) == Counter(range(202))
 
 
 def test_kafka_to_delta_keeps_the_newest_of_a_key(jobs, spark, topic):

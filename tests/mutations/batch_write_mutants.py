@@ -126,4 +126,19 @@ BATCH_WRITE_MUTANTS = (
         "if batch is None and checkpoint is None:",
         tests="tests/integration/test_application_log.py",
     ),
+    # Micro-batches of the jobs
+    mutant(
+        "a Delta table's versions are taken for written whatever was read",
+        "job/delta.py",
+        "        if batch_id <= max(written, default=-1) and written.get(batch_id) != read:\n",
+        "        if False:\n",
+        tests="tests/spark/test_delta_appends.py",
+    ),
+    mutant(
+        "a job that is renamed is another application",
+        "recovery/checkpoint.py",
+        "        return kept or value\n",
+        "        return value\n",
+        tests="tests/unit/recovery/test_checkpoint.py",
+    ),
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.errors import OptionError
+from spark_eos.errors import OptionError, RetriableError
 from spark_eos.recovery.checkpoint import Checkpoint
 
 METADATA = json.dumps({"batchWatermarkMs": 5, "batchTimestampMs": 1, "conf": {}})
@@ -166,3 +166,16 @@ def test_digest_of_the_first_batch_of_a_file_source(checkpoint):
     path = Path(checkpoint.location) / "sources" / "0" / "0"
     path.write_text(path.read_text().replace("0.txt", "8.txt"))
     assert checkpoint.input_digest(0) != first
+
+
+def test_what_was_kept_first_stays(checkpoint, tmp_path):
+    assert checkpoint.keep("name", "invoices") == "invoices"
+    assert checkpoint.keep("name", "renamed") == "invoices"
+    (tmp_path / "name").write_text("invo")  # its writer died
+    assert checkpoint.keep("name", "renamed") == "renamed"
+
+
+def test_what_cannot_be_kept_is_an_error(checkpoint, tmp_path):
+    (tmp_path / "folder" / "name").mkdir(parents=True)
+    with pytest.raises(RetriableError, match="cannot be"):
+        checkpoint.keep("folder/name", "invoices")
