@@ -393,9 +393,10 @@ class Ownership:
             else ""
         )
         return StaleLogError(
-            f"{where}, and Kafka has committed more since: {self._ids_ahead(deadline)}. The log (or"
-            " the checkpoint that it is in) was restored from a backup, deleted, or copied while"
-            " the query went on elsewhere. Going on would write rows twice, so nothing was written."
+            f"{where}, and Kafka knows of later runs: {self._ids_ahead(deadline)}. So this log (or"
+            " the checkpoint that it is in) is not the newest: it was restored from a backup,"
+            " deleted, or copied while the query went on elsewhere. Going on could write rows"
+            " twice, so nothing was written."
             f" {instead}{accepted}"
         )
 
