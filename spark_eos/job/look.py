@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from spark_eos.deadline import Deadline
 from spark_eos.job.sections import VERSION, BatchSink, DeadLetter, Job, Section, Sink, Source
 from spark_eos.kafka.cluster import partition_counts
 from spark_eos.options import (
@@ -19,7 +20,6 @@ from spark_eos.options import (
     sink_options,
     stream_options,
 )
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.sink.cluster import check_cluster, check_topic
 from spark_eos.source.offsets import existing_partitions, offset_reader
 

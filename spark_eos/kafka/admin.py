@@ -10,10 +10,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from spark_eos.deadline import Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.follow import Pauses
-from spark_eos.protocol.deadline import Deadline
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ def ask_any_broker(
     librdkafka asks one broker and waits for it: the controller. Kafka 4 names any of its brokers as
     that, also one that is frozen. So where no answer comes, a new client asks again.
     """
-    pauses, limit_s = Pauses(deadline), FIRST_ATTEMPT_S
+    backoff, limit_s = Backoff(deadline), FIRST_ATTEMPT_S
     while True:
         # The last attempt lasts until the deadline, or it would be too short to say what is wrong.
         is_last = deadline.remaining_s < limit_s + FIRST_ATTEMPT_S
@@ -68,7 +67,7 @@ def ask_any_broker(
         try:
             return ask(Admin(config), attempt)
         except BrokerUnreachableError:
-            if not pauses.wait():
+            if not backoff.wait():
                 raise
         limit_s *= ATTEMPT_GROWTH
 

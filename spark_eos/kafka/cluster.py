@@ -18,11 +18,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     TopicDescription,
 )
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, ask_any_broker, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.topic_id import topic_id_text
-from spark_eos.protocol.deadline import Deadline
 
 
 def partition_counts(

@@ -9,19 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
 from spark_eos.kafka import messages
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.follow import Answer, Followed, Pauses, Question, TopicMetadata
-from spark_eos.protocol.deadline import Deadline
+from spark_eos.kafka.follow import Answer, Followed, Question, TopicMetadata
 from spark_eos.protocol.outcome import AUTHORIZATION, Api, ErrorCode, Outcome, outcome_of
 from spark_eos.protocol.ownership import ProducerEpoch, Token
 from spark_eos.protocol.state import COMMITTED_STATES, TransactionState, state_named
 from spark_eos.protocol.transaction import ProducerIdentity, TransactionDescription
 
 SHOWN_IDS: Final = 3
-# How long a broker may take to learn of a topic that was created.
-_OUTDATED_MS: Final = 5_000
 OPEN_STATES: Final = (
     TransactionState.ONGOING,
     TransactionState.PREPARE_COMMIT,
@@ -94,8 +92,8 @@ class CoordinatorClient:
         wanted = sorted(set(partitions))
         topics = sorted({topic for topic, _ in wanted} | topic_ids.keys())
         asked = f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are"
-        pauses = Pauses(deadline)
-        late = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
+        backoff = Backoff(deadline)
+        late = Backoff(deadline.at_most_s(OUTDATED_S))
         said: Answer | None = None
         while topics:
             answer = self._followed.topics(topics, deadline)
@@ -111,7 +109,7 @@ class CoordinatorClient:
                 said = Answer(code=answer.code, detail="{}-{} has no leader".format(*missing[0]))
             if answer.login_refused or answer.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._fail(asked, answer)
-            if not pauses.wait():
+            if not backoff.wait():
                 # The deadline cuts the last question short: what a broker said before tells more.
                 self._fail(asked, said or answer)
         return {}

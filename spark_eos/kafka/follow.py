@@ -6,18 +6,16 @@ still busy with the markers of the transaction before. Requests may be repeated 
 question says that they may not.
 """
 
-import random
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spark_eos.deadline import Backoff, Deadline
 from spark_eos.kafka import messages
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.failure import Failure
 from spark_eos.kafka.topic_id import topic_id_text
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import (
     COORDINATOR_MOVED,
     NOT_DONE,
@@ -27,9 +25,6 @@ from spark_eos.protocol.outcome import (
     error_name,
     outcome_of,
 )
-
-FIRST_PAUSE_S: Final = 0.005
-LAST_PAUSE_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +95,7 @@ class Followed:
         """The last answer for each id: settled, or as it stood at the deadline."""
         answers = dict.fromkeys(transactional_ids, _NO_ANSWER)
         waiting = list(answers)
-        pauses = Pauses(deadline)
+        backoff = Backoff(deadline)
         while waiting:
             answers |= self._find(waiting, deadline)
             sent = [key for key in waiting if key in self._nodes]
@@ -115,13 +110,13 @@ class Followed:
                 if answers[key].code in COORDINATOR_MOVED:
                     self._nodes.pop(key, None)
             refused = any(answers[key].login_refused for key in waiting)
-            if waiting and (refused or not pauses.wait()):
+            if waiting and (refused or not backoff.wait()):
                 break
         return answers
 
     def ask_every_broker(self, build: Callable[[], Any], deadline: Deadline) -> list[Answer]:
         """One answer per broker of the cluster, or the last failure, alone."""
-        pauses = Pauses(deadline)
+        backoff = Backoff(deadline)
         while True:
             nodes = self._wire.node_ids(deadline)
             if isinstance(nodes, Failure):
@@ -132,7 +127,7 @@ class Followed:
             failed = [answer for answer in answers if answer.code != ErrorCode.NONE]
             if not failed:
                 return answers
-            if failed[0].login_refused or not pauses.wait():
+            if failed[0].login_refused or not backoff.wait():
                 return failed[:1]
 
     def topics(self, names: Sequence[str], deadline: Deadline) -> Answer:
@@ -208,21 +203,6 @@ def _answer(response: Any) -> Answer:
             code=response.code, detail=response.text, login_refused=response.login_refused
         )
     return Answer(code=response.error_code, part=response)
-
-
-class Pauses:
-    """Pauses that grow from 5 to 200 ms, with jitter, within a deadline."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-        self._next_s = FIRST_PAUSE_S
-
-    def wait(self) -> bool:
-        """Wait; return False, at once or at the deadline, if it is over."""
-        # Jitter keeps two drivers apart; nothing secret hangs on it.
-        time.sleep(min(self._next_s * random.uniform(0.5, 1), self._deadline.remaining_s))  # noqa: S311
-        self._next_s = min(self._next_s * 2, LAST_PAUSE_S)
-        return not self._deadline.passed
 
 
 _NO_ANSWER: Final = Answer(code=ErrorCode.NETWORK_EXCEPTION, detail="no time was left to ask")

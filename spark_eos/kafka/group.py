@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, GroupInUseError, OptionError
 from spark_eos.kafka.admin import PASSING, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import from_map

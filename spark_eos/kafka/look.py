@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.protocol.deadline import Deadline
 
 POLL_S: Final = 0.05
 # A look that got no answer is started again: the partition's leader may have moved.

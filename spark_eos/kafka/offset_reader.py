@@ -13,13 +13,12 @@ from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
+from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import describe_topics
-from spark_eos.kafka.follow import Pauses
 from spark_eos.kafka.topic_id import topic_id_text
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
 
@@ -29,8 +28,6 @@ NO_SUCH_TIME: Final = -1
 _LONGEST_PAUSE_S: Final = 1.0
 _ATTEMPT_S: Final = 5.0
 _SHORTEST_ATTEMPT_S: Final = 0.2
-# How long a new leader may take to learn how far its log is committed.
-_OUTDATED_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +83,7 @@ class OffsetReader:
         A leader that has just been elected may not know for a moment how far its log is committed.
         """
         wanted = list(partitions)
-        pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, self._retries.timeout_ms)))
+        backoff = Backoff(Deadline.after_ms(self._retries.timeout_ms).at_most_s(OUTDATED_S))
         turn, goes_on = 0, True
         while True:
             turn += 1
@@ -95,7 +92,7 @@ class OffsetReader:
                 return found
             if not goes_on and turn >= self._retries.at_least:
                 return found
-            goes_on = pauses.wait()
+            goes_on = backoff.wait()
 
     def _latest_or_held(self, partitions: list[TopicPartition], known: Offsets) -> Offsets:
         """The latest offsets, but `known` where it lies behind an open transaction.

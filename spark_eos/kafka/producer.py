@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import (
     BrokerUnreachableError,
     DeliveryError,
@@ -19,7 +20,6 @@ from spark_eos.errors import (
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.delivery import WRITTEN_AGAIN, DeliveryReports, refusal
 from spark_eos.kafka.rows import Rows
-from spark_eos.protocol.deadline import Deadline
 
 # Without the two back-offs `init_transactions` waits half a second on a retry timer.
 _DEFAULTS: Final[dict[str, Any]] = {

@@ -4,7 +4,7 @@ import ipaddress
 import socket
 import threading
 
-from spark_eos.protocol.deadline import Deadline
+from spark_eos.deadline import Deadline
 
 
 def resolves(server: str, deadline: Deadline) -> bool:

@@ -11,13 +11,13 @@ import threading
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import DeliveryError, SparkEosError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.producer import IdempotentProducer
 from spark_eos.kafka.rows import Rows
 from spark_eos.kafka.serving import Serving
 from spark_eos.kafka.statistics import Statistics
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.transaction import PreparedTransaction
 

@@ -15,12 +15,11 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
+from spark_eos.deadline import Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import existing_partitions, last_stable_offsets
-from spark_eos.kafka.follow import Pauses
 from spark_eos.kafka.look import ATTEMPT_S, Isolation, Looker, Place, Sight
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import PartitionOffsets
 
@@ -42,7 +41,7 @@ def fates(
         todo[key] = deque(p for p in places if p.partition < (existing[p.topic] or 0))
     found = {key: Fate.GONE for key, places in todo.items() if not places}
     held: set[str] = set()
-    pauses = Pauses(deadline)
+    backoff = Backoff(deadline)
     with Eyes(config) as eyes:
         while (left := {k: p for k, p in todo.items() if k not in found}) and not deadline.passed:
             turn = _turn(left)
@@ -58,7 +57,7 @@ def fates(
                 if fate in (Fate.COMMITTED, Fate.ABORTED) or not left[key]:
                     found[key] = fate
             if not turn.keys() & found.keys():
-                pauses.wait()
+                backoff.wait()
     unanswered = todo.keys() - found.keys() - held
     if unanswered:
         raise BrokerUnreachableError(

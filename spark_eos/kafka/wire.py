@@ -19,11 +19,11 @@ from kafka import errors
 from kafka.future import Future
 from kafka.net.selector import NetworkSelector
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.failure import Failure
 from spark_eos.kafka.manager import LOGIN_REFUSED, TUNING, Manager
 from spark_eos.kafka.resolve import resolves
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import ErrorCode
 
 # A broker that stopped without closing its connections gets this long, then the request is asked

@@ -7,10 +7,10 @@ there, and a batch of which a part is committed is not written on there either.
 
 from collections.abc import Iterable
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.transaction import TransactionRecord
 
 

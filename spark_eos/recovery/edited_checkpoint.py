@@ -5,10 +5,10 @@ or ahead: rows come twice, or never. The log has a digest of the file for each b
 rows, so a change is noticed. A batch that runs again is compared when it is decided (replay.py).
 """
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
 from spark_eos.log import TransactionLog
 from spark_eos.protocol.acknowledgement import Risk, acknowledgement
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import is_same_input
 from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.recovery.ownership import Ownership

@@ -9,9 +9,9 @@ still has the offsets of the last batch.
 import json
 import logging
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.group import committed_offsets, put_offsets
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import from_map
 

@@ -7,10 +7,10 @@ in some log, because nothing is committed without. If this log does not know tha
 was deleted, restored from a backup, or the option names another one now.
 """
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import StaleLogError
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.state import COMMITTED_STATES
 from spark_eos.protocol.transactional_id import parse_transactional_id
 

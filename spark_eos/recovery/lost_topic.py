@@ -7,10 +7,10 @@ wrote to others, its rows are visible there, and it is not written again: that w
 
 from collections.abc import Container, Sequence
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.kafka.visibility import fates
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.transaction import TransactionRecord

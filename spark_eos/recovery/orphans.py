@@ -6,8 +6,8 @@ bumps the epoch, so a task of a dead driver that still lives cannot go on with i
 to the query if its parsed query id is equal; the prefix may have been changed since.
 """
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transactional_id import parse_transactional_id
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import (
     BrokerUnreachableError,
     FencedError,
@@ -22,10 +23,8 @@ from spark_eos.errors import (
 )
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.follow import Pauses
 from spark_eos.log import TransactionLog
 from spark_eos.protocol.acknowledgement import NO_BATCH, Risk, acknowledged_row, acknowledgement
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.ownership import (
     NO_MARK,
     Position,
@@ -64,8 +63,6 @@ _UNLOGGED: Final = (
     Position.AHEAD,
     Position.OUTDATED,
 )
-# How long a coordinator may take to learn that it is none any more.
-_OUTDATED_MS: Final = 5_000
 
 Descriptions = dict[str, TransactionDescription | None]
 
@@ -128,7 +125,7 @@ class Ownership:
         Another driver may be between its start and the log, and a coordinator may be outdated: so
         what does not fit is asked for again. `mark` is that of a start that this driver has made.
         """
-        pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
+        backoff = Backoff(deadline.at_most_s(OUTDATED_S))
         while True:
             name, committed = self._logged_id(deadline), self._committed(deadline)
             ids = [record.identity.transactional_id for record in committed]
@@ -143,7 +140,7 @@ class Ownership:
             if self._log_has_moved():
                 continue
             may_pass = where is Position.OUTDATED or mark == sign.timeout_ms
-            if not may_pass or not pauses.wait():
+            if not may_pass or not backoff.wait():
                 self._accept_or_raise(where, sign, deadline)
                 return name, found, where
 
@@ -155,13 +152,13 @@ class Ownership:
         deadline: Deadline,
     ) -> None:
         """Move the epoch to one that no other driver has, and log that."""
-        pauses = Pauses(deadline)
+        backoff = Backoff(deadline)
         mark = new_mark(decides=False, limit=self.largest_mark, random=_chance())
         while True:
             started = self._started(name, found, where, mark, deadline)
             if started is not None and self._log_start(name, started, mark, deadline):
                 return
-            if not pauses.wait():
+            if not backoff.wait():
                 raise BrokerUnreachableError(
                     f"query {self.query_id} could not be taken over within the deadline: other"
                     " drivers start it too, or its coordinator does not answer. Start it again"
@@ -245,7 +242,7 @@ class Ownership:
             return
         if self.is_overtaken():
             raise self.fenced()
-        pauses = Pauses(deadline)
+        backoff = Backoff(deadline)
         name = self._logged_id(deadline)
         while True:
             found = self.coordinator.describe([name], deadline)[name]
@@ -260,7 +257,7 @@ class Ownership:
                 moved = self.coordinator.move_driver(name, again, deadline)
                 if moved is not None and is_next(now, moved):
                     return
-            if not pauses.wait():
+            if not backoff.wait():
                 raise BrokerUnreachableError(
                     f"the coordinator of {name} did not say within the deadline that the decision"
                     " counts. Nothing is lost: start the query again when the brokers answer, and"
@@ -425,7 +422,7 @@ class Ownership:
         first = str(TransactionalId(prefix=self.prefix, query_id=self.query_id, partition=0))
         own = self._logged_id(deadline)
         try:
-            soon = Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms))
+            soon = deadline.at_most_s(OUTDATED_S)
             found = self.coordinator.describe(list(dict.fromkeys([own, *logged, first])), soon)
         except SparkEosError:  # the others only say more
             found = self.coordinator.describe([own], deadline)

@@ -7,13 +7,13 @@ one file of the checkpoint: `commits/<last batch>` is there, so the batch is com
 
 from dataclasses import replace
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OutcomeUnknownError, RetriableError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
 from spark_eos.protocol.batch import LoggedBatch
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.recovery_plan import RecoveryPlan, Verdict, plan_recovery
 from spark_eos.protocol.replay import QueryTail

@@ -9,6 +9,7 @@ and recovery both come through here.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import (
     BrokerUnreachableError,
     CorruptLogError,
@@ -20,7 +21,6 @@ from spark_eos.kafka.coordinator import CoordinatorClient, EndAnswer
 from spark_eos.kafka.group import offsets_fate
 from spark_eos.kafka.visibility import fates
 from spark_eos.protocol.acknowledgement import Risk, acknowledgement
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import AUTHORIZATION, Outcome, error_name
 from spark_eos.protocol.transaction import TransactionRecord

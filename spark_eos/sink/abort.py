@@ -12,12 +12,12 @@ import logging
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import FencedError, SparkEosError, StaleLogError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
 from spark_eos.options import SinkOptions, WriteOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, abort_rows, is_as_left
 from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.state import TransactionState

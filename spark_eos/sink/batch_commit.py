@@ -7,11 +7,11 @@ there may never be a next batch that could carry it.
 import logging
 from collections.abc import Sequence
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import SparkEosError
 from spark_eos.failpoints import failpoint
 from spark_eos.log import TransactionLog
 from spark_eos.options import BatchWriteOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import completion_rows
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.orphans import abort_orphans

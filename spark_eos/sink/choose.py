@@ -65,7 +65,7 @@ def batch_writer(
 
 
 def _check_topic(options: WriteOptions) -> None:
-    from spark_eos.protocol.deadline import Deadline
+    from spark_eos.deadline import Deadline
     from spark_eos.sink.cluster import check_topic
 
     check_topic(options, Deadline.after_ms(options.api_timeout_ms))

@@ -1,10 +1,10 @@
 """Planner worker. Whether the cluster takes what the job wants to do, before a row is written."""
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.kafka.client_config import check_librdkafka
 from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
 from spark_eos.options import WriteOptions
-from spark_eos.protocol.deadline import Deadline
 
 
 def check_topic(options: WriteOptions, deadline: Deadline) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from spark_eos.deadline import Deadline
 from spark_eos.failpoints import failpoint
 from spark_eos.log import TransactionLog
 from spark_eos.options import SinkOptions, WriteOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch
 from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.recovery.ownership import Ownership

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError, SparkEosError, TransactionLostError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.coordinator import CoordinatorClient, EndAnswer
 from spark_eos.options import BatchWriteOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import ErrorCode, Outcome, error_name
 from spark_eos.protocol.transaction import PreparedTransaction
 from spark_eos.sink.connections import coordinator_client

@@ -6,10 +6,10 @@ and the next start find it in the log and go on from there.
 
 from collections.abc import Sequence
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import RetriableError, TransactionLostError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import TransactionRecord
 from spark_eos.recovery.survey import survey

@@ -11,15 +11,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
+from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.follow import Pauses
 from spark_eos.log import TransactionLog
 from spark_eos.protocol.batch import LoggedBatch
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import (
     RunningBatch,
     check_prepared,
@@ -32,9 +30,6 @@ from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_pa
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionDescription, TransactionRecord
 from spark_eos.recovery.ownership import Ownership
-
-# How long a coordinator may take to learn that it is none any more.
-_OUTDATED_MS: Final = 5_000
 
 
 def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog) -> bool:
@@ -117,13 +112,13 @@ def _describe(
         return {}
     if ownership is not None:
         ids += ownership.watched_ids(deadline)
-    pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
+    backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
         found = coordinator.describe(ids, deadline)
         is_outdated = is_from_the_past(batch, found) or (
             ownership is not None and ownership.is_outdated(found, deadline)
         )
-        if not is_outdated or not pauses.wait():
+        if not is_outdated or not backoff.wait():
             return found
 
 

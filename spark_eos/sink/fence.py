@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.state import TransactionState
 
 # Spark kills a Python worker this long after its task was cancelled: spark.python.task.killTimeout.

@@ -8,12 +8,12 @@ at least once, and the log is told that it does not owe these rows any more.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.log import TransactionLog
 from spark_eos.log.table import log_exists
 from spark_eos.options.sink import AtLeastOnceOptions
 from spark_eos.protocol.batch import ABORTED
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionRecord
 from spark_eos.protocol.transactional_id import parse_transactional_id

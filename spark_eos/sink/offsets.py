@@ -6,24 +6,20 @@ The offsets are where the batch ends, as Spark wrote them to the checkpoint befo
 
 import json
 from dataclasses import replace
-from typing import Final
 
+from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import OptionError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.cluster import end_offsets, partition_counts
-from spark_eos.kafka.follow import Pauses
 from spark_eos.kafka.group import check_not_in_use, group_metadata
 from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.options import SinkOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import to_map
 from spark_eos.protocol.transaction import PreparedTransaction
 from spark_eos.protocol.transactional_id import TransactionalId
 from spark_eos.recovery.checkpoint import Checkpoint
 
-# How long a new leader may take to learn how far its log is committed.
-_OUTDATED_MS: Final = 5_000
 # The topics that this process has seen on the sink's cluster.
 _seen: dict[tuple[SinkOptions, str], bool] = {}
 
@@ -64,13 +60,13 @@ def _check_ends(options: SinkOptions, offsets: Offsets, deadline: Deadline) -> N
 
     A leader that has just been elected may not know for a moment how far its log is committed.
     """
-    pauses = Pauses(Deadline.after_ms(min(_OUTDATED_MS, deadline.remaining_ms)))
+    backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
         ends = end_offsets(options.client, offsets, deadline)
         behind = [p for p, offset in offsets.items() if ends.get(p, offset) < offset]
         if not behind:
             return
-        if not pauses.wait():
+        if not backoff.wait():
             break
     topic, partition = behind[0]
     raise OptionError(

@@ -12,11 +12,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
 from spark_eos.failpoints import failpoint
 from spark_eos.log import TransactionLog
 from spark_eos.options import SinkOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.recovery.edited_checkpoint import check_input_as_logged

@@ -8,8 +8,8 @@ transaction.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.transactional_producer import TransactionalProducer
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import TaskResult
 from spark_eos.sink.digest import RowDigest
 

@@ -5,9 +5,9 @@ topic that is there. It may be from long before, so a worker keeps it for as lon
 query lasts. A new run asks again: a person may have replaced the topic in between.
 """
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import topic_ids
-from spark_eos.protocol.deadline import Deadline
 
 # Of the last run only: its id, and the ids of topics by client and name.
 _known: dict[str, dict[tuple[ClientConfig, str], str | None]] = {}

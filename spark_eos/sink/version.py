@@ -8,12 +8,12 @@ nobody sees.
 
 from collections.abc import Sequence
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
 from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.batch import LoggedBatch
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.protocol.version import check_same_rows
 from spark_eos.recovery.decided_here import check_decided_here

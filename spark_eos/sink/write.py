@@ -11,13 +11,13 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import FencedError, OptionError
 from spark_eos.failpoints import failpoint
 from spark_eos.kafka.producer import IdempotentProducer
 from spark_eos.kafka.rows import Rows
 from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.options import WriteOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import Action, QueryTail, TaskResult
 from spark_eos.protocol.transactional_id import TransactionalId
 from spark_eos.sink.arrow import to_rows

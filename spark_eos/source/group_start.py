@@ -3,10 +3,10 @@
 import logging
 from typing import Final
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.kafka.group import committed_offsets
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import EARLIEST, Offsets, TopicPartition
 
 _LOG = logging.getLogger(__name__)

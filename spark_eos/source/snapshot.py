@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, OptionError, TopicReplacedError
 from spark_eos.kafka.cluster import cluster_id, topic_ids
 from spark_eos.kafka.visibility import fates
@@ -17,7 +18,6 @@ from spark_eos.log import TransactionLog
 from spark_eos.log.table import log_exists
 from spark_eos.options import SourceOptions
 from spark_eos.options.snapshot import SnapshotOptions
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
 from spark_eos.protocol.offset_range import OffsetRange

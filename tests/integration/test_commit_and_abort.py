@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import FencedError, TransactionLostError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
@@ -14,7 +15,6 @@ from spark_eos.kafka.rows import Rows
 from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.log import TransactionLog
 from spark_eos.options import sink_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.sink import commit as commit_step
 from spark_eos.sink import connections

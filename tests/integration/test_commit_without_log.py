@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OperatorError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.options import batch_write_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.sink.batch_commit import abort_write, commit_write, plan_write
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.task import Task

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from spark_eos.deadline import Backoff, Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OptionError
-from spark_eos.kafka import follow
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import ErrorCode, Outcome
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import ProducerIdentity
@@ -259,7 +258,7 @@ def test_two_hundred_ids_at_once(
     keys = [f"spark-eos-{query}-{partition}" for partition in range(250)]
     first = client.fence(keys, timeout_ms=60_000, deadline=soon(60_000))
     with monkeypatch.context() as patched:  # all go out in one round, whatever their number
-        patched.setattr(follow.Pauses, "wait", lambda _: pytest.fail("one was not sent at once"))
+        patched.setattr(Backoff, "wait", lambda _: pytest.fail("one was not sent at once"))
         again = client.fence(keys, timeout_ms=60_000, deadline=soon(60_000))
     assert [again[key].producer_epoch - first[key].producer_epoch for key in keys] == [1] * 250
     described = client.describe(keys, soon())

@@ -16,12 +16,12 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.group import committed_offsets
 from spark_eos.options import stream_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import to_map
 from spark_eos.recovery.group_offsets import restore_group_offsets
@@ -187,7 +187,7 @@ FIRST_QUESTIONS = """
 import sys
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.group import committed_offsets
-from spark_eos.protocol.deadline import Deadline
+from spark_eos.deadline import Deadline
 
 config = ClientConfig.from_options({"bootstrap.servers": sys.argv[1]})
 for number in range(10):

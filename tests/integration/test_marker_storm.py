@@ -19,13 +19,13 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
+from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.kafka import follow
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.kafka.rows import Rows
 from spark_eos.kafka.transactional_producer import TransactionalProducer
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import Api, ErrorCode, Outcome, outcome_of
 from spark_eos.protocol.transaction import ProducerIdentity
 from tests.chaos.oracle import assert_exactly_once

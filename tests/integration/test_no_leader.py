@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.kafka.rows import Rows
 from spark_eos.kafka.transactional_producer import TransactionalProducer
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.decision import RunningBatch, decision_rows
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.replay import TaskResult

@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError, OptionError, TransactionLostError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.log import TransactionLog
 from spark_eos.options import batch_write_options, stream_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.sink import commit as commit_step
 from spark_eos.sink.batch_commit import commit_write, plan_write
 from spark_eos.sink.commit import commit_batch

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
 from spark_eos.kafka.visibility import fates
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from tests.chaos.oracle import open_partitions
 from tests.conftest import SMALL_JVM

@@ -5,9 +5,9 @@ import json
 import pytest
 from confluent_kafka import Producer
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.options import sink_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.sink import offsets
 from spark_eos.sink.connections import coordinator_client
 
@@ -43,7 +43,7 @@ def prepare(tmp_path, kafka, topic):
 
 def test_topic_of_the_same_name_on_another_cluster_is_not_the_sources(prepare, monkeypatch):
     """A copy from cluster to cluster: the group would stand where nobody has read."""
-    monkeypatch.setattr(offsets, "_OUTDATED_MS", 200)
+    monkeypatch.setattr(offsets, "OUTDATED_S", 0.2)
     with pytest.raises(OptionError, match=r"ends at 0, before the batch's end at 10.*Remove group"):
         prepare[0]()
 

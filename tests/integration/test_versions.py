@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import NonDeterministicReplayError, OperatorError, TransactionLostError
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import Retention, TransactionLog, delta
 from spark_eos.log.files import FileStore
 from spark_eos.log.retention import expire
 from spark_eos.options import batch_write_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.sink import commit as commit_step
 from spark_eos.sink.batch_commit import abort_write, commit_write, plan_write
 from spark_eos.sink.message import TaskMessage

@@ -26,8 +26,8 @@ import spark_eos.sink.task
 import spark_eos.sink.topic_ids
 import spark_eos.sink.write
 import spark_eos.sink.writer
+from spark_eos.deadline import Deadline
 from spark_eos.errors import StaleLogError
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.recovery import ownership
 from spark_eos.recovery.checkpoint import Checkpoint
 from tests.simulation import clients, log
@@ -45,17 +45,6 @@ class Watched:
 
     def warning(self, *arguments, **_more):
         self.exception(*arguments)
-
-
-class SimulatedPauses:
-    """On the simulated clock. Half a minute of asking again is enough: nobody else runs here."""
-
-    def __init__(self, deadline):
-        self._deadline = deadline
-
-    def wait(self):
-        Clock().sleep(1.0)
-        return not self._deadline.passed
 
 
 def chance():
@@ -89,7 +78,6 @@ def simulated():
         patch.setattr(sink.topic_ids, "topic_ids", clients.topic_ids)
         patch.setattr(sink.topic_ids, "_known", Kept("topics"))
         patch.setattr(ownership, "driver_number", lambda _location: current().driver)
-        patch.setattr(ownership, "Pauses", SimulatedPauses)
         patch.setattr(ownership, "_chance", chance)
         patch.setattr(spark_eos.recovery.survey, "fates", clients.fates)
         patch.setattr(spark_eos.recovery.survey, "offsets_fate", clients.offsets_fate)
@@ -113,7 +101,6 @@ def simulated():
             patch.setattr(module, "time", clock)
         for module in (sink.abort, sink.batch_commit, sink.commit_without_log):
             patch.setattr(module, "_LOG", Watched())
-        patch.setattr(sink.fence, "_LOOK_EVERY_S", 1.0)  # fewer looks, over the same time
-        made = classmethod(lambda cls, ms: cls(clock.monotonic() + ms / 1000, clock.monotonic))
+        made = classmethod(lambda cls, ms: cls(clock.monotonic() + ms / 1000, clock))
         patch.setattr(Deadline, "after_ms", made)
         yield

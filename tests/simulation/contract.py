@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, DeliveryError
 from spark_eos.kafka.rows import Rows
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import ErrorCode
 from spark_eos.protocol.ownership import ProducerEpoch, Token, is_next

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from spark_eos.deadline import Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
-from spark_eos.kafka import coordinator, follow
+from spark_eos.kafka import coordinator
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.kafka.failure import Failure
 from spark_eos.kafka.topic_id import topic_id_text
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import ErrorCode, Outcome
 from spark_eos.protocol.ownership import ProducerEpoch, Token
 from spark_eos.protocol.transaction import ProducerIdentity
@@ -69,8 +69,8 @@ class FakeWire:
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeWire], CoordinatorClient]:
-    monkeypatch.setattr(follow, "FIRST_PAUSE_S", 0.0001)
-    monkeypatch.setattr(follow, "LAST_PAUSE_S", 0.0002)
+    monkeypatch.setattr("spark_eos.deadline.FIRST_PAUSE_S", 0.0001)
+    monkeypatch.setattr("spark_eos.deadline.LAST_PAUSE_S", 0.0002)
 
     def connect(wire: FakeWire) -> CoordinatorClient:
         client = CoordinatorClient(ClientConfig.from_options({"bootstrap.servers": "a:1"}))
@@ -128,7 +128,7 @@ def test_unknown_at_the_deadline_is_a_value(connected: Any) -> None:
 
 
 def test_no_pause_after_the_last_answer(connected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow.Pauses, "wait", lambda _: pytest.fail("nothing was left to ask"))
+    monkeypatch.setattr(Backoff, "wait", lambda _: pytest.fail("nothing was left to ask"))
     assert end(connected(FakeWire([0]))) == (Outcome.DONE, 0)
 
 
@@ -199,7 +199,7 @@ def test_topic_that_has_another_id_is_told_when_it_was_asked_for_again(
     connected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker may be late to learn of a topic."""
-    monkeypatch.setattr(coordinator, "_OUTDATED_MS", 50)
+    monkeypatch.setattr(coordinator, "OUTDATED_S", 0.05)
     wire = FakeWire([2])
     here = topic_id_text(TOPIC_ID)
     assert here is not None

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.kafka.look import Place, Sight
 from spark_eos.kafka.resolve import resolves
 from spark_eos.kafka.visibility import _places, _turn, judge
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import PartitionOffsets
 

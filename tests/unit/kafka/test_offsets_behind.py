@@ -44,7 +44,7 @@ def test_new_leader_has_seconds_to_learn_where_its_log_ends() -> None:
 
 
 def test_loss_is_called_one_after_a_last_look_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_reader, "_OUTDATED_MS", 500)
+    monkeypatch.setattr(offset_reader, "OUTDATED_S", 0.5)
     found, asked = reader(lambda: 90, timeout_ms=60_000)
     assert found.latest_not_behind([PLACE], {PLACE: KNOWN}) == {PLACE: 90}
     assert asked[-1] - asked[0] >= 0.45

@@ -6,7 +6,6 @@ import pytest
 
 from spark_eos.errors import CorruptLogError
 from spark_eos.protocol.batch import latest_batch
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.state import TransactionState
 from tests.unit.protocol.builders import at, logged, record
 
@@ -57,16 +56,6 @@ def test_batch_is_aborted_where_all_that_had_rows_was_and_whole_where_nothing_wa
 ):
     batch = logged(*(record(number, state) for number, state in enumerate(states)))
     assert (batch.is_aborted, batch.is_whole) == (is_aborted, is_whole)
-
-
-def test_deadline_counts_down_and_stops_at_zero():
-    now = [10.0]
-    deadline = Deadline.after_ms(500, clock=lambda: now[0])
-    assert deadline.remaining_ms == 500
-    assert not deadline.passed
-    now[0] = 10.6
-    assert deadline.remaining_s == 0
-    assert deadline.passed
 
 
 def test_intent_to_abort_is_pending_and_not_decided():

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import CorruptLogError, OptionError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import EndAnswer
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import Api, ErrorCode, outcome_of
 from spark_eos.recovery.survey import survey
 from tests.unit.protocol.builders import record

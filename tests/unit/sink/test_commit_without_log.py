@@ -4,10 +4,10 @@ import time
 
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, OperatorError, TransactionLostError
 from spark_eos.kafka.coordinator import EndAnswer
 from spark_eos.options import batch_write_options
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.outcome import Api, ErrorCode, outcome_of
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.protocol.state import TransactionState

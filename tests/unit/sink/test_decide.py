@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from spark_eos.deadline import Deadline
 from spark_eos.errors import TransactionLostError
-from spark_eos.protocol.deadline import Deadline
 from spark_eos.protocol.state import TransactionState
 from spark_eos.sink import decide
 from tests.unit.protocol.builders import description, result, running
@@ -55,6 +55,6 @@ def test_answer_of_now_is_not_asked_for_again():
 
 
 def test_coordinator_that_stays_in_the_past_is_given_up(monkeypatch):
-    monkeypatch.setattr(decide, "_OUTDATED_MS", 50)
+    monkeypatch.setattr(decide, "OUTDATED_S", 0.05)
     with pytest.raises(TransactionLostError, match="now at epoch 2"):
         check(Coordinator(OLD))

@@ -1,0 +1,76 @@
+"""Every process. One deadline for a callback, made at its start and passed down: no call without a
+limit, and no wait that outlives it.
+"""
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+FIRST_PAUSE_S: Final = 0.005
+LAST_PAUSE_S: Final = 0.2
+
+# For so long a broker may tell what was: a coordinator or a leader that is none any more, or a new
+# one that has not read everything yet. What does not fit is asked again.
+OUTDATED_S: Final = 5.0
+
+
+class Clock(Protocol):
+    """What a step needs of time. The module `time` is one."""
+
+    def time(self) -> float:
+        """Seconds since 1970, as people set them."""
+
+    def monotonic(self) -> float:
+        """Seconds that only go forward."""
+
+    def sleep(self, seconds: float, /) -> None:
+        """Return so many seconds later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point in time on a monotonic clock, in seconds."""
+
+    at: float
+    clock: Clock = field(default=time, repr=False, compare=False)
+
+    @classmethod
+    def after_ms(cls, ms: float, clock: Clock = time) -> "Deadline":
+        """The deadline that is `ms` from now."""
+        return cls(clock.monotonic() + ms / 1000, clock)
+
+    def at_most_s(self, seconds: float) -> "Deadline":
+        """The same deadline, or an earlier one for a single attempt."""
+        return Deadline(min(self.at, self.clock.monotonic() + seconds), self.clock)
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds that are left, never below zero."""
+        return max(0.0, self.at - self.clock.monotonic())
+
+    @property
+    def remaining_ms(self) -> float:
+        """Milliseconds that are left, never below zero."""
+        return self.remaining_s * 1000
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is over."""
+        return self.clock.monotonic() >= self.at
+
+
+class Backoff:
+    """Pauses that grow from 5 to 200 ms, with jitter, within a deadline."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._next_s = FIRST_PAUSE_S
+
+    def wait(self) -> bool:
+        """Wait; return False, at once or at the deadline, if it is over."""
+        # Jitter keeps two drivers apart; nothing secret hangs on it.
+        jitter = random.uniform(0.5, 1)  # noqa: S311
+        self._deadline.clock.sleep(min(self._next_s * jitter, self._deadline.remaining_s))
+        self._next_s = min(self._next_s * 2, LAST_PAUSE_S)
+        return not self._deadline.passed
