@@ -5,9 +5,9 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_eos.checkpoint.checkpoint import Checkpoint
 from spark_eos.errors import NonDeterministicReplayError
 from spark_eos.foreach_batch import txn_app_id
-from spark_eos.recovery.checkpoint import Checkpoint
 
 # The jar comes with the submit: --packages io.delta:delta-spark_4.2_2.13:4.4.0
 DELTA_SETTINGS: Final = {

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from spark_eos.deadline import Deadline
 from spark_eos.job.sections import VERSION, BatchSink, DeadLetter, Job, Section, Sink, Source
-from spark_eos.kafka.cluster import partition_counts
+from spark_eos.kafka.cluster import Cluster
 from spark_eos.options import (
     BatchWriteOptions,
     SinkOptions,
@@ -34,12 +34,13 @@ def look(job: Job) -> None:
             existing_partitions(offset_reader(options), options)
     for written in sinks:
         if written is not None:
+            cluster = Cluster(written.client)
             deadline = Deadline.after_ms(written.api_timeout_ms)
             transactional = isinstance(written, SinkOptions | BatchWriteOptions)
-            (check_cluster if transactional else check_topic)(written, deadline)
+            (check_cluster if transactional else check_topic)(written, cluster, deadline)
             for section in sections:
                 if isinstance(section, DeadLetter):
-                    partition_counts(written.client, [section.topic], deadline)
+                    cluster.partition_counts([section.topic], deadline)
 
 
 def _write_options(section: Section) -> WriteOptions | None:

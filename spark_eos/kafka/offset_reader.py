@@ -17,7 +17,7 @@ from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.admin import NOT_AUTHORIZED, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.cluster import describe_topics
+from spark_eos.kafka.metadata import describe_topics
 from spark_eos.kafka.topic_id import topic_id_text
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription

@@ -18,8 +18,8 @@ from contextlib import ExitStack
 from spark_eos.deadline import Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.cluster import existing_partitions, last_stable_offsets
 from spark_eos.kafka.look import ATTEMPT_S, Isolation, Looker, Place, Sight
+from spark_eos.kafka.metadata import existing_partitions, last_stable_offsets
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import PartitionOffsets
 

@@ -1,1 +1,1 @@
-"""Step 1: recover. survey → plan → recover, and the orphans of earlier runs."""
+"""Step 1: recover. Take the query over, complete what is decided, and say what is left."""

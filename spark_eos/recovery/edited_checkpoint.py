@@ -7,23 +7,16 @@ rows, so a change is noticed. A batch that runs again is compared when it is dec
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
-from spark_eos.log import TransactionLog
 from spark_eos.protocol.acknowledgement import Risk, acknowledgement
 from spark_eos.protocol.replay import is_same_input
-from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.recovery.ownership import Ownership
+from spark_eos.session import Session
 
 
-def check_input_as_logged(
-    query_id: str,
-    *,
-    log: TransactionLog,
-    checkpoint: Checkpoint,
-    ownership: Ownership,
-    deadline: Deadline,
-) -> None:
+def check_input_as_logged(session: Session, deadline: Deadline) -> None:
     """Raise where the input of the last complete batch is not what it was when it was decided."""
-    last = log.last_batch(query_id)
+    query_id, checkpoint = session.query_id, session.checkpoint
+    last = session.log.last_batch(query_id)
     if last is None or not checkpoint.has_commit(last.batch_id):
         return
     if not checkpoint.has_offsets(last.batch_id):
@@ -33,7 +26,7 @@ def check_input_as_logged(
     if all(is_same_input(row, now, before) for row in last.committed):
         return
     code = acknowledgement(Risk.EDITED_CHECKPOINT, query_id, last.batch_id, now)
-    if not ownership.accepts(code, deadline):
+    if not Ownership(session).accepts(code, deadline):
         raise OperatorError(
             f"the file offsets/{last.batch_id} in checkpointLocation '{checkpoint.location}' was"
             f" changed after batch {last.batch_id} of query {query_id} was committed. Going on from"

@@ -10,29 +10,38 @@ import json
 import logging
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.group import committed_offsets, put_offsets
+from spark_eos.kafka.group import ConsumerGroups
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import from_map
+from spark_eos.session import Session
 
 _LOG = logging.getLogger(__name__)
 
 
-def restore_group_offsets(
-    config: ClientConfig, group_id: str, source_offsets: str, deadline: Deadline
+def restore_group_offsets(session: Session, deadline: Deadline) -> None:
+    """Put back what the last complete batch in the log has committed to the query's group. Call it
+    after recovery, when no other driver can move the group.
+    """
+    last = session.log.last_batch(session.query_id) if session.group_id is not None else None
+    for record in last.records if last is not None else ():
+        if record.group_id is not None and record.group_id == session.group_id:
+            put_back(session.cluster.groups, record.group_id, record.source_offsets, deadline)
+
+
+def put_back(
+    groups: ConsumerGroups, group_id: str, source_offsets: str | None, deadline: Deadline
 ) -> Offsets:
     """Commit logged offsets where the group has none; returns what was put back.
 
-    `group_id` and `source_offsets` are those of the query's last complete batch in the log. An
-    offset that is there is never moved, wherever it is. A group with a member is left alone: it
-    belongs to that consumer. Call it after recovery, when no other driver can move the group.
+    An offset that is there is never moved, wherever it is. A group with a member is left alone: it
+    belongs to that consumer.
     """
-    logged = from_map(json.loads(source_offsets))
-    there = committed_offsets(config, group_id, sorted(logged), deadline)
+    logged = from_map(json.loads(source_offsets)) if source_offsets else {}
+    there = groups.committed_offsets(group_id, sorted(logged), deadline) if logged else {}
     missing = {place: offset for place, offset in logged.items() if place not in there}
     if not missing:
         return {}
-    restored = put_offsets(config, group_id, missing, deadline)
+    restored = groups.put_offsets(group_id, missing, deadline)
     if restored:
         _LOG.warning(
             "group '%s' had no committed offsets where the query's last batch ended. Put back from"

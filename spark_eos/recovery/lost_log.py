@@ -9,19 +9,17 @@ was deleted, restored from a backup, or the option names another one now.
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import StaleLogError
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
 from spark_eos.protocol.state import COMMITTED_STATES
 from spark_eos.protocol.transactional_id import parse_transactional_id
+from spark_eos.session import Session
 
 
-def check_log_is_the_querys(
-    query_id: str, *, log: TransactionLog, coordinator: CoordinatorClient, deadline: Deadline
-) -> None:
+def check_log_is_the_querys(session: Session, deadline: Deadline) -> None:
     """Raise where a log without a token cannot be the one that the query wrote to."""
+    query_id, log = session.query_id, session.log
     if log.token(query_id) is not None:
         return
-    committed = _unknown_commit(query_id, log, coordinator, deadline)
+    committed = _unknown_commit(session, deadline)
     if committed is None:
         return
     log.refresh()
@@ -38,11 +36,9 @@ def check_log_is_the_querys(
     )
 
 
-def _unknown_commit(
-    query_id: str, log: TransactionLog, coordinator: CoordinatorClient, deadline: Deadline
-) -> str | None:
+def _unknown_commit(session: Session, deadline: Deadline) -> str | None:
     """An id of the query with a committed transaction that the log does not have."""
-    last = log.last_batch(query_id)
+    coordinator, last = session.cluster.coordinator, session.log.last_batch(session.query_id)
     if last is not None:
         logged = {record.identity.transactional_id: record.identity for record in last.records}
         found = coordinator.describe(list(logged), deadline)
@@ -52,6 +48,6 @@ def _unknown_commit(
         return None
     for listing in coordinator.list_committed(deadline):
         parsed = parse_transactional_id(listing.transactional_id)
-        if parsed is not None and parsed.query_id == query_id:
+        if parsed is not None and parsed.query_id == session.query_id:
             return listing.transactional_id
     return None

@@ -5,15 +5,12 @@ no older driver can log anything (Delta), or complete a decision (Kafka). A driv
 of Spark with a log, so a planner or a query that is started again in it owns the query already.
 """
 
-import hashlib
 import logging
-import os
-import random
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
+from spark_eos.endtxn.decided_here import check_decided_here
 from spark_eos.errors import (
     BrokerUnreachableError,
     FencedError,
@@ -21,9 +18,6 @@ from spark_eos.errors import (
     SparkEosError,
     StaleLogError,
 )
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
 from spark_eos.protocol.acknowledgement import NO_BATCH, Risk, acknowledged_row, acknowledgement
 from spark_eos.protocol.ownership import (
     NO_MARK,
@@ -40,21 +34,14 @@ from spark_eos.protocol.ownership import (
 )
 from spark_eos.protocol.transaction import TransactionDescription, TransactionRecord
 from spark_eos.protocol.transactional_id import (
-    TransactionalId,
     driver_id,
     parse_transactional_id,
 )
-from spark_eos.recovery.checkpoint import Checkpoint
-from spark_eos.recovery.decided_here import check_decided_here
 from spark_eos.recovery.lost_log import check_log_is_the_querys
+from spark_eos.session import Session
 
 _LOG = logging.getLogger(__name__)
 
-# The folders for the blocks of an application: Spark names them at random for each.
-_APPLICATION: Final = "SPARK_LOCAL_DIRS"
-# Chance keeps two drivers apart.
-_chance: Final = random.SystemRandom().random
-_PROCESS: Final = str(_chance())
 _SHOWN_IDS: Final = 4
 # Where Kafka has a move that the log does not have, and the driver goes on.
 _UNLOGGED: Final = (
@@ -67,34 +54,24 @@ _UNLOGGED: Final = (
 Descriptions = dict[str, TransactionDescription | None]
 
 
-def driver_number(location: str) -> int:
-    """A number for this application with this log, the same in all of its processes."""
-    name = f"{os.environ.get(_APPLICATION, _PROCESS)} {location}"
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """The claim of this driver on one query."""
 
-    query_id: str
-    prefix: str
-    largest_mark: int
-    acknowledge: str | None
-    config: ClientConfig
-    log: TransactionLog
-    coordinator: CoordinatorClient
-    checkpoint: Checkpoint | None  # a batch write has none
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.query_id = session.query_id
+        self.log = session.log
+        self.coordinator = session.cluster.coordinator
 
     @property
     def transactional_id(self) -> str:
         """The query's own id, for the moves to come."""
-        return driver_id(self.prefix, self.query_id)
+        return driver_id(self.session.options.transactional_id_prefix, self.query_id)
 
     def take_over(self, deadline: Deadline) -> None:
         """Make this driver the one that may decide. Raises where the log is older than Kafka."""
         name, found, where = self._checked(deadline)
-        is_owner = self.log.driver(self.query_id) == driver_number(self.log.location)
+        is_owner = self.log.driver(self.query_id) == self.session.driver
         if not is_owner or where not in (Position.CURRENT, Position.NOT_MOVED):
             self._start(name, found, where, deadline)
         token = self.log.token(self.query_id)
@@ -110,9 +87,7 @@ class Ownership:
             found = self._look(deadline)
             seen = self.log.token(self.query_id)
             if found[2] is not Position.AHEAD:  # else a person has accepted that
-                check_log_is_the_querys(
-                    self.query_id, log=self.log, coordinator=self.coordinator, deadline=deadline
-                )
+                check_log_is_the_querys(self.session, deadline)
             # Else another driver was started meanwhile, and what Kafka said is out of date.
             if self.log.token(self.query_id) == seen:
                 return found
@@ -153,7 +128,11 @@ class Ownership:
     ) -> None:
         """Move the epoch to one that no other driver has, and log that."""
         backoff = Backoff(deadline)
-        mark = new_mark(decides=False, limit=self.largest_mark, random=_chance())
+        mark = new_mark(
+            decides=False,
+            limit=self.session.options.transaction_timeout_ms,
+            random=self.session.chance(),
+        )
         while True:
             started = self._started(name, found, where, mark, deadline)
             if started is not None and self._log_start(name, started, mark, deadline):
@@ -193,14 +172,14 @@ class Ownership:
         """Log where the epoch is. False where another driver has moved the log since."""
         place = place_of(self.coordinator.cluster_id(deadline), name)
         token = Token(before=None if now is None else before(now), mark=mark, place=place)
-        number = driver_number(self.log.location)
+        number = self.session.driver
         return self.log.start(self.query_id, number, token, start_mark=mark)
 
     def _log_move(self, name: str, deadline: Deadline) -> None:
         """Log a move as of a decision, and make it."""
         found = self.coordinator.describe([name], deadline)[name]
         token = self._token(name, found, deadline)
-        number, mark = driver_number(self.log.location), self.log.start_mark(self.query_id)
+        number, mark = self.session.driver, self.log.start_mark(self.query_id)
         if not self.log.start(self.query_id, number, token, start_mark=mark):
             raise self.fenced()
         self.complete_move(deadline)
@@ -266,7 +245,7 @@ class Ownership:
 
     def is_overtaken(self) -> bool:
         """Whether another driver was started on this log."""
-        return self.log.driver(self.query_id) not in (None, driver_number(self.log.location))
+        return self.log.driver(self.query_id) not in (None, self.session.driver)
 
     def fenced(self) -> FencedError:
         """The error for a driver that was overtaken."""
@@ -276,11 +255,19 @@ class Ownership:
             " stops. If the other was a mistake, stop it, and start this one again"
         )
 
+    def _new_mark(self, *, decides: bool) -> int:
+        limit = self.session.options.transaction_timeout_ms
+        return new_mark(decides=decides, limit=limit, random=self.session.chance())
+
     def _token(self, name: str, found: TransactionDescription | None, deadline: Deadline) -> Token:
         """The next move, of a decision."""
         return Token(
             before=None if found is None else ProducerEpoch.of(found.identity),
-            mark=new_mark(decides=True, limit=self.largest_mark, random=_chance()),
+            mark=new_mark(
+                decides=True,
+                limit=self.session.options.transaction_timeout_ms,
+                random=self.session.chance(),
+            ),
             place=place_of(self.coordinator.cluster_id(deadline), name),
         )
 
@@ -299,8 +286,7 @@ class Ownership:
         last = self.log.last_batch(self.query_id)
         if last is None or not last.decided:
             return ()
-        is_complete = self.checkpoint is not None and self.checkpoint.has_commit(last.batch_id)
-        return () if is_complete else last.decided
+        return () if self.session.has_commit(last.batch_id) else last.decided
 
     def _committed(self, deadline: Deadline) -> tuple[TransactionRecord, ...]:
         """The transactions of the last batch, if it is complete, on this cluster."""
@@ -321,20 +307,19 @@ class Ownership:
                 return name
         clusters = {row.cluster_id for row in rows} - {None, here}
         if any(token.place == place_of(str(c), name) for c in clusters for name in names):
-            check_decided_here(
-                self._pending(), config=self.config, coordinator=self.coordinator, deadline=deadline
-            )
+            check_decided_here(self.session, self._pending(), deadline)
             return self.transactional_id  # it has moved to this cluster
+        prefix = self.session.options.transactional_id_prefix
         raise OperatorError(
             f"query {self.query_id} was last started with another transactionalIdPrefix than"
-            f" '{self.prefix}', or on another Kafka cluster than {here}, and the transaction log at"
+            f" '{prefix}', or on another Kafka cluster than {here}, and the transaction log at"
             f" {self.log.location} has no row that says which. Start it once with the options that"
             " it had, and change them when a batch is complete"
         )
 
     def accepts(self, code: str, deadline: Deadline) -> bool:
         """Whether a person has said to go on; then the log keeps a row of it."""
-        if code != self.acknowledge:
+        if code != self.session.options.acknowledge:
             return False
         last = self.log.last_batch_id(self.query_id)
         batch_id = NO_BATCH if last is None else last
@@ -379,7 +364,7 @@ class Ownership:
         instead = (
             "Start with the newest checkpoint and log of this query. Where they are gone, start"
             " with a new checkpointLocation, and with startingOffsets behind what was written"
-            if self.checkpoint is not None
+            if self.session.is_streaming
             else "Set transactionLog to the newest log of this txnAppId. Where it is gone, compare"
             " the topic with the source, and write what is missing under a new txnAppId"
         )
@@ -419,7 +404,7 @@ class Ownership:
         """For people: which ids were used since the log was written."""
         last = self.log.last_batch(self.query_id)
         logged = {r.identity.transactional_id: r.identity for r in last.records} if last else {}
-        first = str(TransactionalId(prefix=self.prefix, query_id=self.query_id, partition=0))
+        first = self.session.transactional_id(0)
         own = self._logged_id(deadline)
         try:
             soon = deadline.at_most_s(OUTDATED_S)

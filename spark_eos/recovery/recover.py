@@ -8,44 +8,31 @@ one file of the checkpoint: `commits/<last batch>` is there, so the batch is com
 from dataclasses import replace
 
 from spark_eos.deadline import Deadline
+from spark_eos.endtxn.commit import Completion, await_topics, commit_decided, replaced_code
+from spark_eos.endtxn.decided_here import check_decided_here
+from spark_eos.endtxn.lost_topic import give_up_lost
 from spark_eos.errors import OutcomeUnknownError, RetriableError
 from spark_eos.failpoints import failpoint
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
 from spark_eos.protocol.batch import LoggedBatch
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.recovery_plan import RecoveryPlan, Verdict, plan_recovery
 from spark_eos.protocol.replay import QueryTail
-from spark_eos.recovery.checkpoint import Checkpoint
-from spark_eos.recovery.decided_here import check_decided_here
-from spark_eos.recovery.lost_topic import give_up_lost
-from spark_eos.recovery.orphans import abort_orphans
 from spark_eos.recovery.ownership import Ownership
-from spark_eos.recovery.survey import Survey, await_topics, replaced_code, survey
+from spark_eos.session import Session
 
 
-def recover(
-    query_id: str,
-    *,
-    log: TransactionLog,
-    checkpoint: Checkpoint | None,
-    config: ClientConfig,
-    coordinator: CoordinatorClient,
-    ownership: Ownership | None,
-    timeout_ms: int,
-    deadline: Deadline,
-) -> QueryTail:
+def recover(session: Session, deadline: Deadline) -> QueryTail:
     """Complete the last decided batch of the query, or find out what is left of it.
 
     A batch write has no checkpoint: it logs its completion itself.
     """
+    query_id, log = session.query_id, session.log
     last_batch_id = log.last_batch_id(query_id)
-    if last_batch_id is None or (checkpoint and checkpoint.has_commit(last_batch_id)):
-        return _complete_tail(query_id, log)
+    if last_batch_id is None or session.has_commit(last_batch_id):
+        return _complete_tail(session)
     batch = log.last_batch(query_id)
-    if batch is None and checkpoint is None and not log.has_lost_rows(query_id):
-        return _complete_tail(query_id, log)  # a version without rows, or long complete and expired
+    if batch is None and not session.is_streaming and not log.has_lost_rows(query_id):
+        return _complete_tail(session)  # a version without rows, or long complete and expired
     if batch is None:
         raise OutcomeUnknownError(
             f"the log's last batch of query {query_id} is {last_batch_id}, and its rows were taken"
@@ -56,25 +43,19 @@ def recover(
         )
     if batch.pending:
         log.sync()
-    if batch.decided and ownership is not None:
-        ownership.complete_move(deadline)
-    code, lost = _accepted_loss(batch, ownership, config, coordinator, deadline)
-    found = survey(
+    if batch.decided:
+        Ownership(session).complete_move(deadline)
+    code, lost = _accepted_loss(session, batch, deadline)
+    found = commit_decided(
+        session,
         [r for r in batch.decided if r.identity.transactional_id not in lost],
-        config=config,
-        coordinator=coordinator,
-        deadline=deadline,
-        # What is decided was just asked to commit: whatever is still open was not.
-        end_orphans=lambda: abort_orphans(
-            query_id, coordinator=coordinator, timeout_ms=timeout_ms, deadline=deadline
-        ),
+        deadline,
+        end_orphans=True,  # what is decided was just asked to commit: what is still open was not
     )
     plan = plan_recovery(batch, found.fates | lost)
     _raise_if_unclear(plan, found)
     if plan.verdict is Verdict.SOME_COMMITTED:
-        check_decided_here(
-            plan.committed, config=config, coordinator=coordinator, deadline=deadline
-        )
+        check_decided_here(session, plan.committed, deadline)
     failpoint("surveyed")
     rows = plan.rows(log.next_timestamp(query_id))
     if code is not None:
@@ -94,28 +75,24 @@ def recover(
 
 
 def _accepted_loss(
-    batch: LoggedBatch,
-    ownership: Ownership | None,
-    config: ClientConfig,
-    coordinator: CoordinatorClient,
-    deadline: Deadline,
+    session: Session, batch: LoggedBatch, deadline: Deadline
 ) -> tuple[str | None, dict[str, Fate]]:
     """Where a person has said to go on without a topic that was replaced: what they said, and what
     became of the transactions that wrote to it.
     """
-    if ownership is None or ownership.acknowledge is None or not batch.decided:
+    acknowledged = session.options.acknowledge
+    if acknowledged is None or not batch.decided:
         return None, {}
-    check_decided_here(batch.decided, config=config, coordinator=coordinator, deadline=deadline)
-    replaced = await_topics(batch.decided, coordinator, deadline)
+    check_decided_here(session, batch.decided, deadline)
+    replaced = await_topics(session, batch.decided, deadline)
     code = replaced_code(batch.decided[0], replaced)
-    if not replaced or code != ownership.acknowledge:
+    if not replaced or code != acknowledged:
         return None, {}
-    return code, give_up_lost(
-        batch.decided, replaced, config=config, coordinator=coordinator, deadline=deadline
-    )
+    return code, give_up_lost(session, batch.decided, replaced, deadline)
 
 
-def _complete_tail(query_id: str, log: TransactionLog) -> QueryTail:
+def _complete_tail(session: Session) -> QueryTail:
+    query_id, log = session.query_id, session.log
     return QueryTail(
         query_id=query_id,
         last_batch_id=log.last_batch_id(query_id),
@@ -124,7 +101,7 @@ def _complete_tail(query_id: str, log: TransactionLog) -> QueryTail:
     )
 
 
-def _raise_if_unclear(plan: RecoveryPlan, found: Survey) -> None:
+def _raise_if_unclear(plan: RecoveryPlan, found: Completion) -> None:
     if not plan.unclear:
         return
     record = plan.unclear[0]

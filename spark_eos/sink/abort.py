@@ -9,25 +9,20 @@ is fenced, and watched until Spark must have ended the task.
 """
 
 import logging
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from spark_eos.deadline import Deadline
+from spark_eos.endtxn.fence import fence_open, fence_running
 from spark_eos.errors import FencedError, SparkEosError, StaleLogError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
-from spark_eos.options import SinkOptions, WriteOptions
 from spark_eos.protocol.decision import RunningBatch, abort_rows, is_as_left
 from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import ProducerIdentity
-from spark_eos.protocol.transactional_id import TransactionalId
-from spark_eos.recovery.checkpoint import Checkpoint
 from spark_eos.recovery.ownership import Ownership
+from spark_eos.session import Session
 from spark_eos.sink.complete import complete
-from spark_eos.sink.connections import coordinator_client, ownership, transaction_log
-from spark_eos.sink.fence import fence_open, fence_running
 from spark_eos.sink.message import TaskMessage, running_batch
 
 _LOG = logging.getLogger(__name__)
@@ -53,83 +48,66 @@ class Attempt:
         return len(self.messages) == self.sink_partitions
 
 
-def abort_batch(
-    options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
-) -> None:
-    """End whatever is open of a micro-batch that failed.
-
-    Does not raise: Spark would show "Writing job failed" instead of the error that the batch failed
-    with. What could not be ended here is ended by the next start or by its time-out.
+@contextmanager
+def not_raising(what: str) -> Iterator[None]:
+    """Tell an error to the log alone: Spark would show "Writing job failed" instead of the one that
+    the batch failed with. What could not be ended here is ended by the next start or its time-out.
     """
     try:
-        _abort_batch(options, messages, batch_id, sink_partitions)
+        yield
     except Exception:
-        _LOG.exception("batch %d could not be aborted whole", batch_id)
+        _LOG.exception("%s could not be aborted whole", what)
 
 
-def _abort_batch(
-    options: SinkOptions, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
+def abort_batch(
+    session: Session, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> None:
-    checkpoint = Checkpoint(options.checkpoint_location)
-    query_id = checkpoint.query_id()
-    log = transaction_log(options.transaction_log, query_id, options.checkpoint_location)
-    offsets_id = TransactionalId(
-        prefix=options.transactional_id_prefix, query_id=query_id, partition=None
-    )
+    """End whatever is open of a micro-batch that failed."""
+    checkpoint = session.checkpoint
+    session.newest_log()
     end_attempt(
+        session,
         Attempt(
-            query_id=query_id,
+            query_id=session.query_id,
             batch_id=batch_id,
             messages=messages,
             sink_partitions=sink_partitions,
         ),
-        options,
-        log,
-        ownership(options, query_id, log),
         running=lambda: running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions),
-        offsets_id=str(offsets_id) if options.group_id is not None else None,
     )
 
 
-def end_attempt(
-    attempt: Attempt,
-    options: WriteOptions,
-    log: TransactionLog | None,
-    owner: Ownership | None,
-    *,
-    running: Callable[[], RunningBatch],
-    offsets_id: str | None = None,
-) -> None:
+def end_attempt(session: Session, attempt: Attempt, *, running: Callable[[], RunningBatch]) -> None:
     """Complete what is decided, end what is open, and tell the log of it. `running` is the batch
     for the log, and is asked for only where there is something to tell: it may have to be read.
     """
-    query_id, batch_id = attempt.query_id, attempt.batch_id
-    deadline = Deadline.after_ms(options.api_timeout_ms)
-    coordinator = coordinator_client(options.client)
-    if log is not None:
-        _log_intent(attempt, running, log, owner, coordinator, deadline)
-    decided = set() if log is None else _decided_identities(query_id, batch_id, log)
-    ended = _abort_prepared(attempt.identities, decided, coordinator, deadline)
-    if _has_other_driver(owner):
+    deadline = session.deadline()
+    if not session.has_log:  # nothing is decided anywhere
+        _abort_prepared(session, attempt.identities, (), deadline)
+        _fence_silent(session, attempt, deadline)
+        return
+    owner = Ownership(session)
+    _log_intent(session, attempt, owner, running, deadline)
+    decided = _decided_identities(session, attempt)
+    ended = _abort_prepared(session, attempt.identities, decided, deadline)
+    if owner.is_overtaken():
         return  # what is decided, and what is open under these ids, is the other's
-    if log is not None:
-        if _complete_if_decided(attempt, log, owner, coordinator, options.client, deadline):
-            return
-        if not decided.isdisjoint(attempt.identities) or _is_overtaken(attempt, log):
-            return
-    if offsets_id is not None:
-        fence_open(offsets_id, coordinator, options.transaction_timeout_ms, deadline)
-    _fence_silent(attempt, options, coordinator, deadline)
-    if log is not None and ended:
-        _log_end(attempt, log)
+    if _complete_if_decided(session, attempt, owner, deadline):
+        return
+    if not decided.isdisjoint(attempt.identities) or _is_overtaken(session, attempt):
+        return
+    if session.group_id is not None:
+        fence_open(session, session.transactional_id(None), deadline)
+    _fence_silent(session, attempt, deadline)
+    if ended:
+        _log_end(session, attempt)
 
 
 def _log_intent(
+    session: Session,
     attempt: Attempt,
+    owner: Ownership,
     running: Callable[[], RunningBatch],
-    log: TransactionLog,
-    owner: Ownership | None,
-    coordinator: CoordinatorClient,
     deadline: Deadline,
 ) -> None:
     """Log the abort, unless it is certain already that `commit` cannot decide the batch any more.
@@ -137,10 +115,11 @@ def _log_intent(
     Raises where the log cannot be written and `commit` may still run: what is open stays open then,
     for the next start or its time-out.
     """
-    if not _may_be_decided(attempt, log, coordinator, deadline) or _has_other_driver(owner):
+    if not _may_be_decided(session, attempt, deadline) or owner.is_overtaken():
         return
+    log = session.log
     try:
-        batch = replace(running(), cluster_id=coordinator.cluster_id(deadline))
+        batch = replace(running(), cluster_id=session.cluster.coordinator.cluster_id(deadline))
         at = log.next_timestamp(attempt.query_id)
         rows = abort_rows(batch, log.last_batch(attempt.query_id), at)
         log.append(attempt.query_id, attempt.batch_id, rows)
@@ -152,25 +131,25 @@ def _log_intent(
         _LOG.warning("the abort of batch %d is not logged", attempt.batch_id, exc_info=True)
 
 
-def _may_be_decided(
-    attempt: Attempt, log: TransactionLog, coordinator: CoordinatorClient, deadline: Deadline
-) -> bool:
+def _may_be_decided(session: Session, attempt: Attempt, deadline: Deadline) -> bool:
     """Whether nothing has happened yet to what the tasks left, in Kafka and in the log.
 
     A row moves the log, and a driver that took these ids over would be stopped by it.
     """
     if not attempt.identities:
         return False
-    found = coordinator.describe([i.transactional_id for i in attempt.identities], deadline)
-    log.refresh()  # behind the look: whoever ended one has logged why before
+    ids = [identity.transactional_id for identity in attempt.identities]
+    found = session.cluster.coordinator.describe(ids, deadline)
+    session.log.refresh()  # behind the look: whoever ended one has logged why before
     tail = attempt.messages[0].tail
-    return log.newest_entry(attempt.query_id) == tail.newest_entry and all(
+    return session.log.newest_entry(attempt.query_id) == tail.newest_entry and all(
         is_as_left(identity, found[identity.transactional_id]) for identity in attempt.identities
     )
 
 
-def _log_end(attempt: Attempt, log: TransactionLog) -> None:
+def _log_end(session: Session, attempt: Attempt) -> None:
     """Behind the intent, if it was logged. It decides nothing: no record means abort."""
+    log = session.log
     batch, at = log.last_batch(attempt.query_id), log.next_timestamp(attempt.query_id)
     pending = batch.pending if batch is not None else ()
     own = [record for record in pending if record.identity in attempt.identities]
@@ -179,87 +158,67 @@ def _log_end(attempt: Attempt, log: TransactionLog) -> None:
         log.append(attempt.query_id, attempt.batch_id, ends)
 
 
-def _has_other_driver(owner: Ownership | None) -> bool:
-    """Whether another driver was started on this log since."""
-    return owner is not None and owner.is_overtaken()
-
-
-def _is_overtaken(attempt: Attempt, log: TransactionLog) -> bool:
+def _is_overtaken(session: Session, attempt: Attempt) -> bool:
     """Whether another driver has gone on: then what is open under these ids is the other's.
 
     It has no later than when the batch is complete. A driver that begins after that has nothing
     open: its tasks write no row.
     """
-    last = log.last_batch(attempt.query_id)
+    last = session.log.last_batch(attempt.query_id)
     if last is None or last.batch_id < attempt.batch_id:
         return False
     return last.batch_id > attempt.batch_id or last.is_whole
 
 
-def _fence_silent(
-    attempt: Attempt, options: WriteOptions, coordinator: CoordinatorClient, deadline: Deadline
-) -> None:
+def _fence_silent(session: Session, attempt: Attempt, deadline: Deadline) -> None:
     """Fence the ids of the partitions without a message, until no task of them can be left."""
     told = {message.task.partition for message in attempt.messages}
-    prefix = options.transactional_id_prefix
-    fence_running(
-        [
-            str(TransactionalId(prefix=prefix, query_id=attempt.query_id, partition=partition))
-            for partition in range(attempt.sink_partitions)
-            if partition not in told
-        ],
-        coordinator,
-        options.transaction_timeout_ms,
-        deadline,
-    )
+    silent = [p for p in range(attempt.sink_partitions) if p not in told]
+    fence_running(session, [session.transactional_id(p) for p in silent], deadline)
 
 
-def _decided_identities(query_id: str, batch_id: int, log: TransactionLog) -> set[ProducerIdentity]:
+def _decided_identities(session: Session, attempt: Attempt) -> set[ProducerIdentity]:
     """The transactions with which the log has decided the batch. Whatever became of them is in the
     log, and is not for `abort` to tell: the answer of a `commit` that ended well may be lost.
     """
-    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == batch_id else None
+    log, query_id = session.log, attempt.query_id
+    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == attempt.batch_id else None
     records = batch.records if batch is not None else ()
     return {r.identity for r in records if r.state is not TransactionState.PREPARE_ABORT}
 
 
 def _complete_if_decided(
-    attempt: Attempt,
-    log: TransactionLog,
-    owner: Ownership | None,
-    coordinator: CoordinatorClient,
-    config: ClientConfig,
-    deadline: Deadline,
+    session: Session, attempt: Attempt, owner: Ownership, deadline: Deadline
 ) -> bool:
     """Whether the batch was decided; then it is complete when this returns."""
-    query_id, batch_id = attempt.query_id, attempt.batch_id
-    if log.last_batch_id(query_id) != batch_id:
+    log = session.log
+    if log.last_batch_id(attempt.query_id) != attempt.batch_id:
         return False
-    batch = log.last_batch(query_id)
+    batch = log.last_batch(attempt.query_id)
     decided = batch.decided if batch is not None else ()
     if decided:
         log.sync()
-        if owner is not None:
-            _complete_move(attempt, owner, coordinator, deadline)
-    complete(decided, config=config, coordinator=coordinator, deadline=deadline)
+        _complete_move(session, attempt, owner, deadline)
+    complete(session, decided, deadline)
     return bool(decided)
 
 
 def _complete_move(
-    attempt: Attempt, owner: Ownership, coordinator: CoordinatorClient, deadline: Deadline
+    session: Session, attempt: Attempt, owner: Ownership, deadline: Deadline
 ) -> None:
     """Where another log has gone on, this decision counts for nobody: end what it left open."""
     try:
         owner.complete_move(deadline)
     except StaleLogError:
+        coordinator = session.cluster.coordinator
         coordinator.end(attempt.identities, committed=False, deadline=deadline)
         raise
 
 
 def _abort_prepared(
+    session: Session,
     identities: Sequence[ProducerIdentity],
     decided: Container[ProducerIdentity],
-    coordinator: CoordinatorClient,
     deadline: Deadline,
 ) -> bool:
     """Abort what the messages name, but nothing that is decided. Another driver may have decided
@@ -272,5 +231,6 @@ def _abort_prepared(
     undecided = [identity for identity in identities if identity not in decided]
     if not undecided:
         return True
+    coordinator = session.cluster.coordinator
     answers = coordinator.end(undecided, committed=False, deadline=deadline)
     return all(answer.outcome is Outcome.DONE for answer in answers.values())

@@ -6,7 +6,6 @@ is logged is completed and not written again. Without a log the transactions are
 each was looked at: a driver that dies between the first and the last EndTxn leaves a part.
 """
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,14 +24,17 @@ if TYPE_CHECKING:
 class BatchWriter(DataSourceArrowWriter):
     """`df.write`: made in the planner worker, then sent to the tasks and to the commit worker."""
 
-    def __init__(self, options: BatchWriteOptions, tail: QueryTail, run_id: str) -> None:
+    def __init__(
+        self, options: BatchWriteOptions, tail: QueryTail, run_id: str, planned_at: float
+    ) -> None:
         self._options = options
         self._tail = tail
         self._run_id = run_id
-        self._planned_at = time.monotonic()
+        self._planned_at = planned_at
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Task worker: steps 2 and 3."""
+        from spark_eos.session import session_of
         from spark_eos.sink.write import write_partition
 
         task = Task(
@@ -43,21 +45,25 @@ class BatchWriter(DataSourceArrowWriter):
         )
         return TaskMessage(
             task=task,
-            result=write_partition(task, self._tail, self._options, iterator),
+            result=write_partition(session_of(self._options), task, self._tail, iterator),
             tail=self._tail,
             planned_at=self._planned_at,
         )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit worker: steps 5 and 6."""
+        from spark_eos.session import session_of
         from spark_eos.sink.batch_commit import commit_write
 
         sent = task_messages(messages)
         if sent:
-            commit_write(self._options, sent)
+            commit_write(session_of(self._options), sent)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit worker: after a failure."""
+        from spark_eos.session import session_of
+        from spark_eos.sink.abort import not_raising
         from spark_eos.sink.batch_commit import abort_write
 
-        abort_write(self._options, task_messages(messages), len(messages))
+        with not_raising(f"write {self._options.query_id}"):
+            abort_write(session_of(self._options), task_messages(messages), len(messages))

@@ -17,6 +17,7 @@ from spark_eos.options import (
     batch_write_options,
     sink_options,
 )
+from spark_eos.session import session_of
 from spark_eos.sink.columns import check_columns
 
 
@@ -34,7 +35,8 @@ def stream_writer(
             from spark_eos.sink.hand_over import hand_over
 
             _check_topic(options)
-            hand_over(options)
+            if options.checkpoint_location is not None:
+                hand_over(session_of(options))
         return AtLeastOnceStreamWriter(options)
     from spark_eos.sink.writer import StreamWriter
 
@@ -42,7 +44,9 @@ def stream_writer(
         return StreamWriter(options)
     from spark_eos.sink.plan import plan_batch
 
-    return StreamWriter(options, plan_batch(options))
+    session = session_of(options)
+    tail = plan_batch(session)
+    return StreamWriter(options, tail, planned_at=session.clock.monotonic())
 
 
 def batch_writer(
@@ -61,11 +65,18 @@ def batch_writer(
     from spark_eos.sink.batch_commit import plan_write
     from spark_eos.sink.batch_writer import BatchWriter
 
-    return BatchWriter(options, plan_write(options), run_id=str(uuid.uuid4()))
+    session = session_of(options)
+    tail = plan_write(session)
+    planned_at = session.clock.monotonic()
+    return BatchWriter(options, tail, run_id=str(uuid.uuid4()), planned_at=planned_at)
 
 
 def _check_topic(options: WriteOptions) -> None:
+    from contextlib import closing
+
     from spark_eos.deadline import Deadline
+    from spark_eos.kafka.cluster import Cluster
     from spark_eos.sink.cluster import check_topic
 
-    check_topic(options, Deadline.after_ms(options.api_timeout_ms))
+    with closing(Cluster(options.client)) as cluster:
+        check_topic(options, cluster, Deadline.after_ms(options.api_timeout_ms))

@@ -2,22 +2,21 @@
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
-from spark_eos.kafka.client_config import check_librdkafka
-from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
+from spark_eos.kafka.cluster import Cluster
 from spark_eos.options import WriteOptions
 
 
-def check_topic(options: WriteOptions, deadline: Deadline) -> None:
+def check_topic(options: WriteOptions, cluster: Cluster, deadline: Deadline) -> None:
     """What every write needs: a client that librdkafka takes, and the topic."""
-    check_librdkafka(options.client)
+    cluster.check_config()
     if options.topic is not None:
-        partition_counts(options.client, [options.topic], deadline)
+        cluster.partition_counts([options.topic], deadline)
 
 
-def check_cluster(options: WriteOptions, deadline: Deadline) -> None:
+def check_cluster(options: WriteOptions, cluster: Cluster, deadline: Deadline) -> None:
     """And what a transactional one needs besides."""
-    check_topic(options, deadline)
-    maximum_ms = max_transaction_timeout_ms(options.client, deadline)
+    check_topic(options, cluster, deadline)
+    maximum_ms = cluster.max_transaction_timeout_ms(deadline)
     if maximum_ms is not None and options.transaction_timeout_ms > maximum_ms:
         raise OptionError(
             f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the broker's"

@@ -11,84 +11,66 @@ Nothing remembers that the write was decided, so the first commit request is the
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError, SparkEosError, TransactionLostError
 from spark_eos.failpoints import failpoint
-from spark_eos.kafka.coordinator import CoordinatorClient, EndAnswer
-from spark_eos.options import BatchWriteOptions
+from spark_eos.kafka.coordinator import EndAnswer
+from spark_eos.options import WriteOptions
 from spark_eos.protocol.outcome import ErrorCode, Outcome, error_name
-from spark_eos.protocol.transaction import PreparedTransaction
-from spark_eos.sink.connections import coordinator_client
+from spark_eos.protocol.transaction import PreparedTransaction, ProducerIdentity
+from spark_eos.session import Session
 from spark_eos.sink.decide import check
 from spark_eos.sink.message import TaskMessage, same_batch, written_batch
+from spark_eos.sink.version import version_of
 
 _LOG = logging.getLogger(__name__)
 
 
 def commit_without_log(
-    options: BatchWriteOptions, messages: Sequence[TaskMessage], deadline: Deadline
+    session: Session, messages: Sequence[TaskMessage], deadline: Deadline
 ) -> None:
     """Return when every row is visible."""
     transactions = [m.result.transaction for m in messages if m.result.transaction is not None]
     if not transactions:
         return
-    coordinator = coordinator_client(options.client)
+    identities = [transaction.identity for transaction in transactions]
     try:
-        _check(options, messages, coordinator, deadline)
+        same_batch(messages, version_of(session))
+        batch = written_batch(messages, len(messages))
+        check(session, batch, messages[0].planned_at, deadline)
     except BaseException as error:
-        _abort(options, transactions, coordinator)
+        _abort(session, identities)
         if isinstance(error, SparkEosError):
             text = f"nothing of this batch write is visible, and it can be run again: {error}"
             raise type(error)(text) from error
         raise
     failpoint("decided")
-    answers = coordinator.end(
-        [transaction.identity for transaction in transactions], committed=True, deadline=deadline
-    )
-    _raise_unless_committed(options, transactions, answers)
+    answers = session.cluster.coordinator.end(identities, committed=True, deadline=deadline)
+    _raise_unless_committed(session.options, transactions, answers)
     failpoint("completed")
 
 
-def _check(
-    options: BatchWriteOptions,
-    messages: Sequence[TaskMessage],
-    coordinator: CoordinatorClient,
-    deadline: Deadline,
-) -> None:
-    """Raise unless every transaction is open, has time left, and can be ended."""
-    same_batch(messages, options.version)
-    batch = written_batch(messages, len(messages))
-    check(batch, None, coordinator, messages[0].planned_at, datetime.now(UTC), deadline)
-
-
-def _abort(
-    options: BatchWriteOptions,
-    transactions: Sequence[PreparedTransaction],
-    coordinator: CoordinatorClient,
-) -> None:
+def _abort(session: Session, identities: Sequence[ProducerIdentity]) -> None:
     """End every transaction. Does not raise: the error that led here is the one to show."""
     # A new deadline: the one of the commit may have passed, and that may be why it failed.
-    deadline = Deadline.after_ms(options.api_timeout_ms)
+    deadline = session.deadline()
     try:
-        answers = coordinator.end(
-            [t.identity for t in transactions], committed=False, deadline=deadline
-        )
+        answers = session.cluster.coordinator.end(identities, committed=False, deadline=deadline)
     except Exception:
-        _LOG.exception("the transactions of write %s could not be aborted", options.query_id)
+        _LOG.exception("the transactions of write %s could not be aborted", session.query_id)
         return
     unknown = sum(answer.outcome is Outcome.UNKNOWN for answer in answers.values())
     if unknown:
         _LOG.warning(
             "%d transactions of write %s may be open until their time-out",
             unknown,
-            options.query_id,
+            session.query_id,
         )
 
 
 def _raise_unless_committed(
-    options: BatchWriteOptions,
+    options: WriteOptions,
     transactions: Sequence[PreparedTransaction],
     answers: Mapping[str, EndAnswer],
 ) -> None:

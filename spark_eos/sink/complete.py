@@ -7,23 +7,16 @@ and the next start find it in the log and go on from there.
 from collections.abc import Sequence
 
 from spark_eos.deadline import Deadline
+from spark_eos.endtxn.commit import commit_decided
 from spark_eos.errors import RetriableError, TransactionLostError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import TransactionRecord
-from spark_eos.recovery.survey import survey
+from spark_eos.session import Session
 
 
-def complete(
-    records: Sequence[TransactionRecord],
-    *,
-    config: ClientConfig,
-    coordinator: CoordinatorClient,
-    deadline: Deadline,
-) -> None:
+def complete(session: Session, records: Sequence[TransactionRecord], deadline: Deadline) -> None:
     """Commit the transactions of `records`, all of them."""
-    found = survey(records, config=config, coordinator=coordinator, deadline=deadline)
+    found = commit_decided(session, records, deadline)
     for record in records:
         name = record.identity.transactional_id
         fate = found.fates[name]
@@ -32,9 +25,9 @@ def complete(
         where = f"batch {record.batch_id} of query {record.query_id} is decided, and {name}"
         if fate is Fate.ABORTED:
             raise TransactionLostError(
-                f"{where} did not live to be committed ({found.refusals[name]}): it timed out, or"
-                " another driver took the id over. Start the query again: recovery writes what was"
-                " lost"
+                f"{where} was aborted before it could be committed ({found.refusals[name]}): it"
+                " timed out, or another driver took the id over. Start the query again: recovery"
+                " writes what was lost"
             )
         raise RetriableError(
             f"{where} is not known to be committed ({found.refusals[name]}, its records are"

@@ -6,18 +6,14 @@ from the very snapshot that was looked at, guarded by (query id, batch id): of t
 Until the append returns nothing was decided, and any error means that Spark runs the batch again.
 """
 
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.failpoints import failpoint
-from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.log import TransactionLog
-from spark_eos.protocol.batch import LoggedBatch
 from spark_eos.protocol.decision import (
     RunningBatch,
     check_prepared,
@@ -30,6 +26,7 @@ from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_pa
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import TransactionDescription, TransactionRecord
 from spark_eos.recovery.ownership import Ownership
+from spark_eos.session import Session
 
 
 def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog) -> bool:
@@ -64,61 +61,52 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
     return False
 
 
-def check(
-    batch: RunningBatch,
-    last: LoggedBatch | None,
-    coordinator: CoordinatorClient,
-    planned_at: float,
-    at: datetime,
-    deadline: Deadline,
-) -> tuple[TransactionRecord, ...]:
-    """Look at each transaction; returns the rows of the decision that nothing stands against.
+def check(session: Session, batch: RunningBatch, planned_at: float, deadline: Deadline) -> None:
+    """Raise unless every transaction is open, has time left, and can be ended. For a batch write
+    without a log.
 
     Topics and leaders first: what times out between the look and the end must be little.
     """
+    check_topics(session, batch, deadline)
+    _check_transactions(session, batch, _describe(session, batch, None, deadline), planned_at)
+
+
+def check_topics(session: Session, batch: RunningBatch, deadline: Deadline) -> None:
+    """Raise unless the topics are the ones that were written to, and have leaders."""
+    coordinator = session.cluster.coordinator
     check_same_topics(batch, coordinator.await_leaders(batch.written, batch.topic_ids, deadline))
-    found = _describe(batch, coordinator, None, deadline)
-    return _rows(batch, last, coordinator, found, planned_at, at, deadline)
 
 
-def _rows(
+def _check_transactions(
+    session: Session,
     batch: RunningBatch,
-    last: LoggedBatch | None,
-    coordinator: CoordinatorClient,
-    descriptions: Mapping[str, TransactionDescription | None],
+    found: Mapping[str, TransactionDescription | None],
     planned_at: float,
-    at: datetime,
-    deadline: Deadline,
-) -> tuple[TransactionRecord, ...]:
+) -> None:
     check_prepared(
         batch,
-        descriptions,
-        now_ms=time.time() * 1000,
-        age_at_most_ms=(time.monotonic() - planned_at) * 1000,
+        found,
+        now_ms=session.clock.time() * 1000,
+        age_at_most_ms=(session.clock.monotonic() - planned_at) * 1000,
     )
-    here = replace(batch, cluster_id=coordinator.cluster_id(deadline))
-    return decision_rows(here, last, descriptions, at)
 
 
 def _describe(
-    batch: RunningBatch,
-    coordinator: CoordinatorClient,
-    ownership: Ownership | None,
-    deadline: Deadline,
+    session: Session, batch: RunningBatch, owner: Ownership | None, deadline: Deadline
 ) -> dict[str, TransactionDescription | None]:
     """The batch's transactions, and in the same request the query's own id."""
     ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
     if not ids:
         return {}
-    if ownership is not None:
-        ids += ownership.watched_ids(deadline)
+    if owner is not None:
+        ids += owner.watched_ids(deadline)
     backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
-        found = coordinator.describe(ids, deadline)
-        is_outdated = is_from_the_past(batch, found) or (
-            ownership is not None and ownership.is_outdated(found, deadline)
+        found = session.cluster.coordinator.describe(ids, deadline)
+        is_stale = is_from_the_past(batch, found) or (
+            owner is not None and owner.is_outdated(found, deadline)
         )
-        if not is_outdated or not backoff.wait():
+        if not is_stale or not backoff.wait():
             return found
 
 
@@ -133,26 +121,22 @@ class Decision:
 
 
 def decide(
-    batch: RunningBatch,
-    *,
-    log: TransactionLog,
-    coordinator: CoordinatorClient,
-    ownership: Ownership | None,
-    planned_at: float,
-    deadline: Deadline,
+    session: Session, batch: RunningBatch, planned_at: float, deadline: Deadline
 ) -> Decision:
     """Write the decision."""
+    log, coordinator, owner = session.log, session.cluster.coordinator, Ownership(session)
     last, at = log.last_batch(batch.query_id), log.next_timestamp(batch.query_id)
     token: Token | None = None
     try:
-        replaced = coordinator.await_leaders(batch.written, batch.topic_ids, deadline)
-        check_same_topics(batch, replaced)
-        found = _describe(batch, coordinator, ownership, deadline)
-        rows = _rows(batch, last, coordinator, found, planned_at, at, deadline)
-        if ownership is not None and batch.transactions:
-            token = ownership.next_token(found, deadline)
+        check_topics(session, batch, deadline)
+        found = _describe(session, batch, owner, deadline)
+        _check_transactions(session, batch, found, planned_at)
+        here = replace(batch, cluster_id=coordinator.cluster_id(deadline))
+        rows = decision_rows(here, last, found, at)
+        if batch.transactions:
+            token = owner.next_token(found, deadline)
     except SparkEosError:
-        _give_up_offsets(batch, coordinator, deadline)
+        _give_up_offsets(session, batch, deadline)
         raise
     decided = tuple(
         row
@@ -164,15 +148,15 @@ def decide(
         try:
             log.append(batch.query_id, batch.batch_id, rows, token)
         except FencedError:  # refused for certain: another driver was first
-            _give_up_offsets(batch, coordinator, deadline)
+            _give_up_offsets(session, batch, deadline)
             raise
     return Decision(records=decided, token=token)
 
 
-def _give_up_offsets(
-    batch: RunningBatch, coordinator: CoordinatorClient, deadline: Deadline
-) -> None:
+def _give_up_offsets(session: Session, batch: RunningBatch, deadline: Deadline) -> None:
     """End the driver's own transaction: no task's message names it, so `abort` may not find it."""
     if batch.offsets is not None:
         with suppress(SparkEosError):
-            coordinator.end([batch.offsets.identity], committed=False, deadline=deadline)
+            session.cluster.coordinator.end(
+                [batch.offsets.identity], committed=False, deadline=deadline
+            )

@@ -9,25 +9,23 @@ nobody sees.
 from collections.abc import Sequence
 
 from spark_eos.deadline import Deadline
-from spark_eos.errors import OperatorError
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
+from spark_eos.endtxn.decided_here import check_decided_here
+from spark_eos.errors import OperatorError, SparkEosError
 from spark_eos.options import BatchWriteOptions
 from spark_eos.protocol.batch import LoggedBatch
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.protocol.version import check_same_rows
-from spark_eos.recovery.decided_here import check_decided_here
+from spark_eos.session import Session
 
 
-def check_version(
-    options: BatchWriteOptions,
-    tail: QueryTail,
-    *,
-    log: TransactionLog,
-    coordinator: CoordinatorClient,
-    deadline: Deadline,
-) -> None:
+def version_of(session: Session) -> int:
+    """The version that is written."""
+    return _options(session).version
+
+
+def check_version(session: Session, tail: QueryTail, deadline: Deadline) -> None:
     """Planner worker. Raise where the version can neither be written nor be taken for written."""
+    options, log = _options(session), session.log
     if tail.last_batch_id is None:
         return
     if options.version > tail.last_batch_id:
@@ -43,16 +41,13 @@ def check_version(
         # The last one, if it is gone, is complete and expired: the commit worker sees the rows.
         _check_is_last(options, tail, logged)
         return
-    check_decided_here(
-        logged.records, config=options.client, coordinator=coordinator, deadline=deadline
-    )
+    check_decided_here(session, logged.records, deadline)
     _check_topic(options, logged)
 
 
-def check_written_rows(
-    options: BatchWriteOptions, results: Sequence[TaskResult], log: TransactionLog
-) -> None:
+def check_written_rows(session: Session, results: Sequence[TaskResult]) -> None:
     """Commit worker. Raise unless a version that is skipped has the rows that were written."""
+    options, log = _options(session), session.log
     last_version = log.last_batch_id(options.query_id)
     check_same_rows(
         log.batch(options.query_id, options.version),
@@ -62,6 +57,12 @@ def check_written_rows(
         version=options.version,
         last_version=options.version if last_version is None else last_version,
     )
+
+
+def _options(session: Session) -> BatchWriteOptions:
+    if not isinstance(session.options, BatchWriteOptions):
+        raise SparkEosError("only a batch write has a version")
+    return session.options
 
 
 def _check_is_last(options: BatchWriteOptions, tail: QueryTail, logged: LoggedBatch | None) -> None:

@@ -19,18 +19,17 @@ from spark_eos.kafka.rows import Rows
 from spark_eos.kafka.transactional_producer import TransactionalProducer
 from spark_eos.options import WriteOptions
 from spark_eos.protocol.replay import Action, QueryTail, TaskResult
-from spark_eos.protocol.transactional_id import TransactionalId
+from spark_eos.session import Session
 from spark_eos.sink.arrow import to_rows
 from spark_eos.sink.digest import RowDigest
 from spark_eos.sink.prepare import prepare
 from spark_eos.sink.task import Task
-from spark_eos.sink.topic_ids import topic_id
 
 P = TypeVar("P", bound=IdempotentProducer)
 
 
 def write_partition(
-    task: Task, tail: QueryTail, options: WriteOptions, batches: Iterator[pa.RecordBatch]
+    session: Session, task: Task, tail: QueryTail, batches: Iterator[pa.RecordBatch]
 ) -> TaskResult:
     """Write and prepare one partition, or only read it where its rows are visible already."""
     if tail.query_id != task.query_id:
@@ -38,7 +37,11 @@ def write_partition(
             f"the checkpoint belongs to query {tail.query_id}, and {task.query_id} is running:"
             " checkpointLocation was replaced while the query ran"
         )
-    written = PartitionWrite(options, lambda: transactional_producer(task, options), task.run_id)
+    written = PartitionWrite(
+        session.options,
+        lambda: _producer(session, task),
+        lambda topic, deadline: session.topic_id(topic, task.run_id, deadline),
+    )
     with written.aborting_on_failure():
         failpoint("task-started")
         if tail.action(task.batch_id, task.partition) is Action.WRITE:
@@ -51,22 +54,18 @@ def write_partition(
             written.digest,
             written.producer,
             written.topic_ids,
-            Deadline.after_ms(options.api_timeout_ms),
+            session.deadline(),
         )
         failpoint("prepared")
     return result
 
 
-def transactional_producer(task: Task, options: WriteOptions) -> TransactionalProducer:
+def _producer(session: Session, task: Task) -> TransactionalProducer:
     """The producer of this attempt. Its id is the partition's, so it fences earlier attempts."""
-    transactional_id = TransactionalId(
-        prefix=options.transactional_id_prefix, query_id=task.query_id, partition=task.partition
-    )
-    return TransactionalProducer(
-        options.client,
-        str(transactional_id),
-        timeout_ms=options.transaction_timeout_ms,
-        send_timeout_ms=options.api_timeout_ms,
+    return session.cluster.producer(
+        session.transactional_id(task.partition),
+        timeout_ms=session.options.transaction_timeout_ms,
+        send_timeout_ms=session.options.api_timeout_ms,
     )
 
 
@@ -74,13 +73,16 @@ class PartitionWrite(Generic[P]):
     """The rows of one task: their digest and, where they are sent, their producer."""
 
     def __init__(
-        self, options: WriteOptions, new_producer: Callable[[], P], run_id: str | None = None
+        self,
+        options: WriteOptions,
+        new_producer: Callable[[], P],
+        topic_id: Callable[[str, Deadline], str | None] = lambda _topic, _deadline: None,
     ) -> None:
         self.digest = RowDigest()
         self.producer: P | None = None
         self.topic_ids: dict[str, str] = {}
-        self._run_id = run_id  # None: the topics need not be known by their ids
         self._new_producer = new_producer
+        self._topic_id = topic_id
         self._options = options
         self._partition_counts: dict[str, int] = {}
 
@@ -121,9 +123,8 @@ class PartitionWrite(Generic[P]):
         deadline = self._deadline()
         if topic not in self._partition_counts:
             self._partition_counts[topic] = producer.partition_count(topic, deadline)
-            if self._run_id is not None:
-                found = topic_id(self._options.client, topic, self._run_id, deadline)
-                self.topic_ids |= {} if found is None else {topic: found}
+            found = self._topic_id(topic, deadline)
+            self.topic_ids |= {} if found is None else {topic: found}
         if self.producer is None:
             producer.begin(deadline)
             self.producer = producer

@@ -8,7 +8,6 @@ Each process imports what its own steps need, when it needs it: a task worker lo
 commit worker no producer, and both start the sooner.
 """
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -27,40 +26,48 @@ if TYPE_CHECKING:
 class StreamWriter(DataSourceStreamArrowWriter):
     """One micro-batch, one decision."""
 
-    def __init__(self, options: SinkOptions, tail: QueryTail | None = None) -> None:
+    def __init__(
+        self, options: SinkOptions, tail: QueryTail | None = None, planned_at: float = 0.0
+    ) -> None:
         self._options = options
         self._tail = tail
-        self._planned_at = time.monotonic()
+        self._planned_at = planned_at
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Task worker: steps 2 and 3."""
         task_started()
+        from spark_eos.session import session_of
         from spark_eos.sink.task import current_task
         from spark_eos.sink.write import write_partition
 
         if self._tail is None:
             raise SparkEosError("a writer that was not planned cannot write")
         task = current_task()
+        session = session_of(self._options, task.query_id)
         return TaskMessage(
             task=task,
-            result=write_partition(task, self._tail, self._options, iterator),
+            result=write_partition(session, task, self._tail, iterator),
             tail=self._tail,
             planned_at=self._planned_at,
         )
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit worker: steps 5 and 6."""
+        from spark_eos.session import session_of
         from spark_eos.sink.commit import commit_batch
 
         sent = task_messages(messages)
         if sent:
-            commit_batch(self._options, sent, batchId)
+            commit_batch(session_of(self._options, sent[0].task.query_id), sent, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit worker: after a failure or a stop."""
-        from spark_eos.sink.abort import abort_batch
+        from spark_eos.session import session_of
+        from spark_eos.sink.abort import abort_batch, not_raising
 
-        abort_batch(self._options, task_messages(messages), batchId, len(messages))
+        with not_raising(f"batch {batchId}"):
+            sent = task_messages(messages)
+            abort_batch(session_of(self._options), sent, batchId, len(messages))
 
 
 def task_messages(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:

@@ -1,11 +1,12 @@
 """Driver. startingOffsets `group`: where a consumer group stopped."""
 
 import logging
+from contextlib import closing
 from typing import Final
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
-from spark_eos.kafka.group import committed_offsets
+from spark_eos.kafka.group import ConsumerGroups
 from spark_eos.options import SourceOptions
 from spark_eos.protocol.offset_limit import EARLIEST, Offsets, TopicPartition
 
@@ -24,7 +25,8 @@ def group_start(options: SourceOptions, partitions: set[TopicPartition]) -> Offs
         return {}
     group_id = options.group_id or ""
     deadline = Deadline.after_ms(options.api_timeout_ms)
-    committed = committed_offsets(options.client, group_id, sorted(partitions), deadline)
+    with closing(ConsumerGroups(options.client)) as groups:
+        committed = groups.committed_offsets(group_id, sorted(partitions), deadline)
     missing = sorted(partitions - committed.keys())
     if missing and not committed:
         raise _no_offsets(group_id, partitions)

@@ -12,7 +12,7 @@ from typing import Final
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, OptionError, TopicReplacedError
-from spark_eos.kafka.cluster import cluster_id, topic_ids
+from spark_eos.kafka.metadata import cluster_id, topic_ids
 from spark_eos.kafka.visibility import fates
 from spark_eos.log import TransactionLog
 from spark_eos.log.table import log_exists

@@ -7,20 +7,13 @@ import pytest
 from deltalake import DeltaTable
 
 from spark_eos.errors import OutcomeUnknownError, StaleLogError
-from spark_eos.sink import connections
-from spark_eos.sink.batch_commit import plan_write
 from tests.integration.test_versions import Application
+from tests.steps import plan_write
 
 
 @pytest.fixture
 def application(tmp_path, kafka, topic):
     return Application(tmp_path, kafka, topic(2))
-
-
-@pytest.fixture
-def new_process(monkeypatch):
-    """Has no log open."""
-    return lambda: monkeypatch.setattr(connections, "_logs", {})
 
 
 @pytest.fixture(params=["one process", "a new process"])

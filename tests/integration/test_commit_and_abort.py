@@ -17,14 +17,11 @@ from spark_eos.log import TransactionLog
 from spark_eos.options import sink_options
 from spark_eos.protocol.replay import QueryTail, TaskResult
 from spark_eos.sink import commit as commit_step
-from spark_eos.sink import connections
 from spark_eos.sink import decide as decide_step
-from spark_eos.sink.abort import abort_batch
-from spark_eos.sink.commit import commit_batch
 from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.plan import plan_batch
 from spark_eos.sink.task import Task
 from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
+from tests.steps import abort_batch, commit_batch, plan_batch
 
 
 class Query:
@@ -130,14 +127,14 @@ def test_abort_before_the_decision_ends_the_transactions_and_tells_the_log(query
 
 @pytest.mark.parametrize(("step", "is_decided"), [("checked", False), ("decided", True)])
 def test_query_that_is_stopped_while_it_commits_is_there_whole_or_not_at_all(
-    query, monkeypatch, step, is_decided
+    query, monkeypatch, new_process, step, is_decided
 ):
     """Spark calls `abort` in another process, and `commit` goes on."""
     messages = query.write(0, ["a"], ["b"])
 
     def stop_at(name):
         if name == step:
-            monkeypatch.setattr(connections, "_logs", {})  # another process has a log of its own
+            new_process()  # it has a log of its own
             abort_batch(query.options, messages, 0, 2)
 
     module = decide_step if step == "checked" else commit_step

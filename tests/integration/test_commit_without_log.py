@@ -17,14 +17,13 @@ from spark_eos.errors import BrokerUnreachableError, OperatorError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.options import batch_write_options
-from spark_eos.sink.batch_commit import abort_write, commit_write, plan_write
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.task import Task
-from spark_eos.sink.write import write_partition
 from tests.chaos.bench.cluster import free_ports, launch_behind
 from tests.chaos.bench.proxy import CUT_AFTER, DELAY, DROP, HOST, Proxies, Rule
 from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
 from tests.conftest import SMALL_JVM, TopicFactory
+from tests.steps import abort_write, commit_write, plan_write, write_task
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 NODE = 1
@@ -63,7 +62,7 @@ class Write:
         for number, value in enumerate(VALUES):
             task = Task(query_id=self._options.query_id, run_id="r", batch_id=0, partition=number)
             rows = iter([pa.record_batch({"value": [value]})])
-            result = write_partition(task, tail, self._options, rows)
+            result = write_task(self._options, task, tail, rows)
             self._messages.append(
                 TaskMessage(task=task, result=result, tail=tail, planned_at=planned_at)
             )

@@ -20,11 +20,11 @@ from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.group import committed_offsets
+from spark_eos.kafka.group import ConsumerGroups
 from spark_eos.options import stream_options
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.offset_map import to_map
-from spark_eos.recovery.group_offsets import restore_group_offsets
+from spark_eos.recovery.group_offsets import put_back
 from spark_eos.source.stream_offsets import StreamOffsets
 from tests.conftest import SMALL_JVM
 
@@ -45,7 +45,7 @@ class Group:
     def __init__(self, cluster: EmbeddedKafka, topic: str) -> None:
         self.servers, self.topic = cluster.bootstrap_servers, topic
         self.id = f"group-{uuid.uuid4().hex}"
-        self.config = ClientConfig.from_options({"bootstrap.servers": self.servers})
+        self.groups = ConsumerGroups(ClientConfig.from_options({"bootstrap.servers": self.servers}))
         producer = Producer({"bootstrap.servers": self.servers})
         for number in range(20):
             producer.produce(topic, str(number), partition=number % 2)
@@ -74,7 +74,7 @@ class Group:
 
     def committed(self) -> list[int | None]:
         places = [(self.topic, partition) for partition in (0, 1)]
-        found = committed_offsets(self.config, self.id, places, soon())
+        found = self.groups.committed_offsets(self.id, places, soon())
         return [found.get(place) for place in places]
 
     def start(self) -> list[int]:
@@ -87,7 +87,7 @@ class Group:
     def restore(self, *offsets: int, topic: str | None = None) -> Offsets:
         """Where the last batch in the log ended in partition 0, 1 and so on."""
         logged = {(topic or self.topic, p): offset for p, offset in enumerate(offsets)}
-        return restore_group_offsets(self.config, self.id, json.dumps(to_map(logged)), soon())
+        return put_back(self.groups, self.id, json.dumps(to_map(logged)), soon())
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_offsets_in_an_open_transaction_are_waited_for_and_named(group: Group) -
     )
     consumer.close()
     with pytest.raises(BrokerUnreachableError, match="a transaction that is still open"):
-        committed_offsets(group.config, group.id, [(group.topic, 0)], soon(1_500))
+        group.groups.committed_offsets(group.id, [(group.topic, 0)], soon(1_500))
     ending = threading.Timer(1.0, producer.commit_transaction, [30])
     ending.start()
     assert group.restore(4, 7) == {}
@@ -180,18 +180,19 @@ def test_offsets_in_an_open_transaction_are_waited_for_and_named(group: Group) -
 def test_cluster_that_does_not_answer_is_named() -> None:
     config = ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:9"})
     with pytest.raises(BrokerUnreachableError, match="9 did not tell the offsets of group"):
-        committed_offsets(config, "g", [("t", 0)], soon(500))
+        ConsumerGroups(config).committed_offsets("g", [("t", 0)], soon(500))
 
 
 FIRST_QUESTIONS = """
 import sys
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.group import committed_offsets
+from spark_eos.kafka.group import ConsumerGroups
 from spark_eos.deadline import Deadline
 
 config = ClientConfig.from_options({"bootstrap.servers": sys.argv[1]})
 for number in range(10):
-    assert committed_offsets(config, f"g{number}", [("t", 0)], Deadline.after_ms(30_000)) == {}
+    deadline = Deadline.after_ms(30_000)
+    assert ConsumerGroups(config).committed_offsets(f"g{number}", [("t", 0)], deadline) == {}
 """
 
 

@@ -14,9 +14,9 @@ from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OptionError, StaleLogError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.log import TransactionLog
 from spark_eos.protocol.transactional_id import driver_id
 from spark_eos.recovery.ownership import Ownership
+from tests.steps import session_with
 
 QUERY = "0f9b7a52-64b5-4f0c-9d1e-2a5d0e6f7a81"
 ID = driver_id("spark-eos", QUERY)
@@ -29,16 +29,7 @@ def soon(seconds=WAIT_S):
 
 
 def claim(config, coordinator, location):
-    return Ownership(
-        query_id=QUERY,
-        prefix="spark-eos",
-        largest_mark=60_000,
-        acknowledge=None,
-        config=config,
-        log=TransactionLog.open(str(location)),
-        coordinator=coordinator,
-        checkpoint=None,
-    )
+    return Ownership(session_with(coordinator, QUERY, config, log=location))
 
 
 def decide_somewhere(owner):

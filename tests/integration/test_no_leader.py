@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
+from spark_eos.endtxn.commit import commit_decided
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
@@ -26,8 +27,8 @@ from spark_eos.protocol.decision import RunningBatch, decision_rows
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.replay import TaskResult
 from spark_eos.protocol.transaction import PreparedTransaction, TransactionRecord
-from spark_eos.recovery.survey import survey
 from tests.chaos.oracle import assert_exactly_once
+from tests.steps import session_with
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 TOPIC = "alone"
@@ -100,15 +101,16 @@ def wait_for_no_leader(server: str) -> None:
 def test_marker_of_a_partition_without_a_leader_is_not_left_out(cluster: EmbeddedKafka) -> None:
     config = ClientConfig.from_options({"bootstrap.servers": cluster.bootstrap_servers})
     client = CoordinatorClient(config)
+    session = session_with(client, QUERY, config)
     rows = decided(prepare(config))
     cluster.kill(NODE)
     servers = cluster.bootstrap_servers.split(",")
     for server in servers[: NODE - 1]:  # each of those that are left, as above
         wait_for_no_leader(server)
     with pytest.raises(BrokerUnreachableError, match="alone-0 has no leader"):
-        survey(rows, config=config, coordinator=client, deadline=Deadline.after_ms(5_000))
+        commit_decided(session, rows, Deadline.after_ms(5_000))
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(survey, rows, config=config, coordinator=client, deadline=soon())
+        found = pool.submit(commit_decided, session, rows, soon())
         time.sleep(1)
         assert not found.done()
         cluster.start_node(NODE)

@@ -15,13 +15,11 @@ from spark_eos.errors import OperatorError, OptionError, TransactionLostError
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.log import TransactionLog
 from spark_eos.options import batch_write_options, stream_options
+from spark_eos.session import session_of
 from spark_eos.sink import commit as commit_step
-from spark_eos.sink.batch_commit import commit_write, plan_write
-from spark_eos.sink.commit import commit_batch
-from spark_eos.sink.connections import coordinator_client
-from spark_eos.sink.plan import plan_batch
 from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query, refuse_to_complete
+from tests.steps import commit_batch, commit_write, plan_batch, plan_write
 
 PARTITIONS = 2
 RECORDS = 10
@@ -66,7 +64,7 @@ def test_decided_batch_is_not_looked_for_on_another_cluster(query, elsewhere, mo
 def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
     """One transaction is committed, the other one was lost, and recovery has told the log."""
     decide_only(query, monkeypatch)
-    coordinator = coordinator_client(query.options.client)
+    coordinator = session_of(query.options).cluster.coordinator
     kept, lost = (
         TransactionLog.existing(query.options.transaction_log).last_batch(query.query_id).pending
     )

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.cluster import max_transaction_timeout_ms, partition_counts
+from spark_eos.kafka.metadata import max_transaction_timeout_ms, partition_counts
 from spark_eos.kafka.visibility import fates
 from spark_eos.protocol.fate import Fate
 from tests.chaos.oracle import open_partitions

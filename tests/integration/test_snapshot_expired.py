@@ -11,10 +11,10 @@ from spark_eos.log.files import FileStore
 from spark_eos.log.retention import expire
 from spark_eos.options import batch_write_options, stream_options
 from spark_eos.protocol.state import TransactionState
-from spark_eos.sink.batch_commit import commit_write, plan_write
 from spark_eos.source.offsets import existing_partitions, offset_reader
 from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query
+from tests.steps import commit_write, plan_write
 
 
 class Application:

@@ -8,8 +8,8 @@ from confluent_kafka import Producer
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.options import sink_options
+from spark_eos.session import session_of
 from spark_eos.sink import offsets
-from spark_eos.sink.connections import coordinator_client
 
 QUERY = "0f9b7a52-64b5-4f0c-9d1e-2a5d0e6f7a81"
 END = 10
@@ -32,10 +32,10 @@ def prepare(tmp_path, kafka, topic):
     )
 
     def run():
-        found = offsets.prepare_offsets(options, QUERY, 0, Deadline.after_ms(30_000))
-        coordinator_client(options.client).end(
-            [found.identity], committed=False, deadline=Deadline.after_ms(30_000)
-        )
+        session, deadline = session_of(options, QUERY), Deadline.after_ms(30_000)
+        ends = session.checkpoint.kafka_offsets(0)
+        found = offsets.prepare_offsets(session, options.group_id, ends, deadline)
+        session.cluster.coordinator.end([found.identity], committed=False, deadline=deadline)
         return found
 
     return run, source

@@ -16,12 +16,11 @@ from spark_eos.log.files import FileStore
 from spark_eos.log.retention import expire
 from spark_eos.options import batch_write_options
 from spark_eos.sink import commit as commit_step
-from spark_eos.sink.batch_commit import abort_write, commit_write, plan_write
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.task import Task
-from spark_eos.sink.write import write_partition
 from tests.chaos.oracle import assert_exactly_once
 from tests.integration.test_commit_and_abort import refuse_to_complete
+from tests.steps import abort_write, commit_write, plan_write, write_task
 
 
 class Application:
@@ -48,7 +47,7 @@ class Application:
         for number, values in enumerate(partitions):
             task = Task(query_id=options.query_id, run_id="r", batch_id=version, partition=number)
             rows = pa.record_batch({"value": pa.array(values, pa.string())})
-            result = write_partition(task, tail, options, iter([rows]))
+            result = write_task(options, task, tail, iter([rows]))
             messages.append(TaskMessage(task=task, result=result, tail=tail, planned_at=planned_at))
         return messages
 

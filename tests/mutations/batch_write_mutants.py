@@ -9,7 +9,7 @@ BATCH_WRITE_MUTANTS = (
     mutant(
         "the rows of a version that is skipped are not compared",
         "sink/batch_commit.py",
-        "        check_written_rows(options, batch.results, log)\n",
+        "        check_written_rows(session, batch.results)\n",
         tests=VERSIONS,
     ),
     mutant(
@@ -79,23 +79,22 @@ BATCH_WRITE_MUTANTS = (
     mutant(
         "a write without a log that cannot be committed stays open",
         "sink/commit_without_log.py",
-        "        _abort(options, transactions, coordinator)\n        if",
+        "        _abort(session, identities)\n        if",
         "        if",
         tests=_WITHOUT_LOG,
     ),
     mutant(
         "a write without a log aborts after its first commit request",
         "sink/commit_without_log.py",
-        "    _raise_unless_committed(options, transactions, answers)\n    failpoint",
-        "    _abort(options, transactions, coordinator)\n"
-        "    _raise_unless_committed(options, transactions, answers)\n    failpoint",
+        "    _raise_unless_committed(session.options, transactions, answers)\n",
+        "    _abort(session, identities)\n"
+        "    _raise_unless_committed(session.options, transactions, answers)\n",
         tests=_WITHOUT_LOG,
     ),
     mutant(
         "a write without a log does not check its transactions",
         "sink/commit_without_log.py",
-        "    check(batch, None, coordinator, ",
-        "    (lambda *a, **k: None)(batch, None, coordinator, ",
+        "        check(session, batch, messages[0].planned_at, deadline)\n",
         tests=_WITHOUT_LOG,
     ),
     mutant(
@@ -122,8 +121,8 @@ BATCH_WRITE_MUTANTS = (
     mutant(
         "rows that a person took out of the log are taken for expired",
         "recovery/recover.py",
-        "if batch is None and checkpoint is None and not log.has_lost_rows(query_id):",
-        "if batch is None and checkpoint is None:",
+        " and not log.has_lost_rows(query_id):",
+        ":",
         tests="tests/integration/test_application_log.py",
     ),
     # Micro-batches of the jobs
@@ -136,9 +135,9 @@ BATCH_WRITE_MUTANTS = (
     ),
     mutant(
         "a job that is renamed is another application",
-        "recovery/checkpoint.py",
+        "checkpoint/checkpoint.py",
         "        return kept or value\n",
         "        return value\n",
-        tests="tests/unit/recovery/test_checkpoint.py",
+        tests="tests/unit/checkpoint/test_checkpoint.py",
     ),
 )

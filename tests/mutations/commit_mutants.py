@@ -2,7 +2,7 @@
 
 from tests.mutations.mutant import Mutant, mutant
 
-_OFFSETS = "        batch = replace(batch, offsets=offsets)\n"
+_OFFSETS = "        batch = replace(batch, offsets=prepared)\n"
 
 COMMIT_MUTANTS = (
     # The decision
@@ -15,8 +15,8 @@ COMMIT_MUTANTS = (
     mutant(
         "a coordinator that answers from the past is believed",
         "sink/decide.py",
-        "        is_outdated = is_from_the_past(batch, found) or (",
-        "        is_outdated = False and (",
+        "        is_stale = is_from_the_past(batch, found) or (",
+        "        is_stale = False and (",
         tests="tests/unit/sink/test_decide.py",
     ),
     mutant(
@@ -80,24 +80,25 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() does not look at the log",
         "sink/abort.py",
-        "if _complete_if_decided(attempt, log, owner, coordinator, options.client, deadline):",
-        "if False:",
+        "    if _complete_if_decided(session, attempt, owner, deadline):",
+        "    if False:",
     ),
     mutant(
         "abort() does not fence the partitions without a message",
         "sink/abort.py",
-        "    _fence_silent(attempt, options, coordinator, deadline)\n",
+        "    _fence_silent(session, attempt, deadline)\n    if ended:",
+        "    if ended:",
     ),
     mutant(
         "abort() fences once, and does not watch",
-        "sink/fence.py",
+        "endtxn/fence.py",
         "        if watch.passed:\n            return\n",
         "        return\n",
     ),
     mutant(
         "abort() leaves the offsets transaction open",
         "sink/abort.py",
-        "        fence_open(offsets_id, coordinator, options.transaction_timeout_ms, deadline)\n",
+        "        fence_open(session, session.transactional_id(None), deadline)\n",
         "        pass\n",
     ),
     mutant(
@@ -109,20 +110,19 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() of an overtaken driver fences the new one",
         "sink/abort.py",
-        " or _is_overtaken(attempt, log):",
+        " or _is_overtaken(session, attempt):",
         ":",
     ),
     mutant(
         "abort() ends transactions before the log knows",
         "sink/abort.py",
-        "        _log_intent(attempt, running, log, owner, coordinator, deadline)\n",
-        "        pass\n",
+        "    _log_intent(session, attempt, owner, running, deadline)\n",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(
         "abort() does not look at the log behind its look at Kafka",
         "sink/abort.py",
-        "    log.refresh()  # behind the look: whoever ended one has logged why before\n",
+        "    session.log.refresh()  # behind the look: whoever ended one has logged why before\n",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(
@@ -148,8 +148,8 @@ COMMIT_MUTANTS = (
     mutant(
         "a write whose end could not be logged has failed",
         "sink/batch_commit.py",
-        "    except SparkEosError:\n        # Every row",
-        "    except ZeroDivisionError:\n        # Every row",
+        "    except SparkEosError:\n        # Do not",
+        "    except ZeroDivisionError:\n        # Do not",
         tests="tests/simulation/test_batch_write.py",
     ),
     mutant(
@@ -163,9 +163,8 @@ COMMIT_MUTANTS = (
         "the offsets are committed on their own",
         "sink/commit.py",
         _OFFSETS,
-        "        if offsets is not None:\n"
-        "            coordinator_client(options.client).end("
-        "[offsets.identity], committed=True, deadline=deadline)\n",
+        "        session.cluster.coordinator.end("
+        "[prepared.identity], committed=True, deadline=deadline)\n",
     ),
     mutant("the offsets are not in the decision", "sink/commit.py", _OFFSETS),
     mutant(

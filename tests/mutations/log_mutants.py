@@ -164,8 +164,8 @@ LOG_MUTANTS = (
     ),
     mutant(
         "the sink opens the log without its checkpoint",
-        "sink/connections.py",
-        "TransactionLog.open(location, checkpoint=checkpoint)",
+        "session.py",
+        "TransactionLog.open(location, checkpoint=checkpoint_location(self.options))",
         "TransactionLog.open(location)",
         tests="tests/integration/test_commit_and_abort.py",
     ),

@@ -32,7 +32,7 @@ OWNERSHIP_MUTANTS = (
     mutant(
         "a decision does not move the query's epoch",
         "sink/commit.py",
-        "        owner.move_on(decision.token, deadline)\n",
+        "        Ownership(session).move_on(decision.token, deadline)\n",
         tests=_COPIED,
     ),
     mutant(
@@ -82,7 +82,7 @@ OWNERSHIP_MUTANTS = (
     mutant(
         "source offsets that were edited are believed",
         "recovery/edited_checkpoint.py",
-        "    if not ownership.accepts(code, deadline):\n",
+        "    if not Ownership(session).accepts(code, deadline):\n",
         "    if False:\n",
         tests="tests/simulation/test_edited_checkpoint.py",
     ),
@@ -95,20 +95,21 @@ OWNERSHIP_MUTANTS = (
     ),
     mutant(
         "a row of another query's id is ended",
-        "recovery/survey.py",
+        "endtxn/commit.py",
         "    _check_ids(records)\n",
-        tests="tests/unit/recovery/test_survey.py",
+        tests="tests/unit/endtxn/test_commit.py",
     ),
     mutant(
         "a topic that was replaced is committed to",
-        "recovery/survey.py",
+        "endtxn/commit.py",
         "    if replaced:\n        raise replaced_error(records[0], replaced)\n",
         tests=_LOST_TOPIC,
     ),
     mutant(
         "a topic that was replaced is decided on",
         "sink/decide.py",
-        "        check_same_topics(batch, replaced)\n",
+        "        check_topics(session, batch, deadline)\n",
+        "        session.cluster.coordinator.await_leaders(batch.written, {}, deadline)\n",
         tests=_LOST_TOPIC,
     ),
     mutant(

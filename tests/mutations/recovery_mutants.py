@@ -24,13 +24,13 @@ RECOVERY_MUTANTS = (
     mutant(
         "a log that does not know the query is believed",
         "recovery/lost_log.py",
-        "    committed = _unknown_commit(query_id, log, coordinator, deadline)\n",
+        "    committed = _unknown_commit(session, deadline)\n",
         "    committed = None\n",
     ),
     mutant(
         "a partition without a leader is not waited for",
-        "recovery/survey.py",
-        "    return coordinator.await_leaders(written, ids, deadline)\n",
+        "endtxn/commit.py",
+        "    return session.cluster.coordinator.await_leaders(written, ids, deadline)\n",
         "    return {}\n",
         tests="tests/integration/test_no_leader.py",
     ),
@@ -42,9 +42,8 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "another cluster is asked what became of a batch",
-        "recovery/survey.py",
-        "    check_decided_here(records, ",
-        "    (lambda *a, **k: None)(records, ",
+        "endtxn/commit.py",
+        "    check_decided_here(session, records, deadline)\n",
         tests=OTHER_CLUSTER,
     ),
     mutant(
@@ -57,8 +56,7 @@ RECOVERY_MUTANTS = (
     mutant(
         "a version is taken for written on another cluster",
         "sink/version.py",
-        "    check_decided_here(\n",
-        "    (lambda *a, **k: None)(\n",
+        "    check_decided_here(session, logged.records, deadline)\n",
         tests=OTHER_CLUSTER,
     ),
     mutant(
@@ -83,21 +81,21 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "a commit file that Spark has removed is missed",
-        "recovery/checkpoint.py",
+        "checkpoint/checkpoint.py",
         "        return any(int(name) > batch_id ",
         "        return any(False ",
-        tests="tests/unit/recovery/test_checkpoint.py",
+        tests="tests/unit/checkpoint/test_checkpoint.py",
     ),
     mutant(
         "a right that was taken away is an end",
-        "recovery/survey.py",
+        "endtxn/commit.py",
         "    _raise_if_not_allowed(records[0], answers)\n",
-        tests="tests/unit/recovery/test_survey.py",
+        tests="tests/unit/endtxn/test_commit.py",
     ),
     mutant(
         "no recovery",
         "recovery/recover.py",
-        "if last_batch_id is None or (checkpoint and checkpoint.has_commit(last_batch_id)):",
+        "if last_batch_id is None or session.has_commit(last_batch_id):",
         "if True:",
     ),
     mutant(
@@ -108,19 +106,19 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "refused is taken for committed",
-        "recovery/survey.py",
-        _LOOK,
+        "endtxn/commit.py",
+        "found |= cluster.fates(looked, deadline)",
         "found |= {name: Fate.COMMITTED for name, _ in looked}",
     ),
     mutant(
         "refused is taken for aborted",
-        "recovery/survey.py",
-        _LOOK,
+        "endtxn/commit.py",
+        "found |= cluster.fates(looked, deadline)",
         "found |= {name: Fate.ABORTED for name, _ in looked}",
     ),
     Mutant(
         "unknown is taken for committed",
-        "spark_eos/recovery/survey.py",
+        "spark_eos/endtxn/commit.py",
         (
             ("if a.outcome is Outcome.DONE}", "if a.outcome is not Outcome.REFUSED}"),
             ("    if unknown:", "    if False:"),
@@ -128,24 +126,22 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "offsets that were refused are taken for committed",
-        "recovery/survey.py",
-        _GROUP_LOOK,
+        "endtxn/commit.py",
+        "= cluster.groups.offsets_fate(r.group_id, r.source_offsets, deadline)",
         "= Fate.COMMITTED",
     ),
     mutant(
         "offsets that were refused are taken for aborted",
-        "recovery/survey.py",
-        _GROUP_LOOK,
+        "endtxn/commit.py",
+        "= cluster.groups.offsets_fate(r.group_id, r.source_offsets, deadline)",
         "= Fate.ABORTED",
     ),
-    mutant("orphans stay open", "recovery/orphans.py", "    if orphans:\n", "    if False:\n"),
+    mutant("orphans stay open", "endtxn/fence.py", "    if orphans:\n", "    if False:\n"),
     mutant(
         "orphans are ended before the decided ones are complete",
         "sink/plan.py",
-        "    tail = recover(\n",
-        "    abort_orphans(query_id, coordinator=coordinator,"
-        " timeout_ms=options.transaction_timeout_ms, deadline=deadline)\n"
-        "    tail = recover(\n",
+        "    tail = recover(",
+        "    abort_orphans(session, deadline)\n    tail = recover(",
     ),
     # A batch that runs again
     mutant(
@@ -185,10 +181,10 @@ RECOVERY_MUTANTS = (
     mutant(
         "the offsets of a group are asked for while orphans are open",
         "sink/plan.py",
-        "    is_first = before is None\n",
-        "    is_first = before is None\n"
-        "    if is_first:\n"
-        "        _restore_group(options, query_id, log, tail, deadline)\n",
+        "    if is_first or _may_have_orphans(memory, tail, now):\n",
+        "    if is_first and tail.complete:\n"
+        "        restore_group_offsets(session, deadline)\n"
+        "    if is_first or _may_have_orphans(memory, tail, now):\n",
         tests="tests/simulation/test_every_crash_point.py",
     ),
     mutant(
@@ -200,9 +196,9 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "the files behind an offset of a file source are not compared",
-        "recovery/checkpoint.py",
+        "checkpoint/checkpoint.py",
         '"\\n".join([str(watermark), *sources, *files])',
         '"\\n".join([str(watermark), *sources])',
-        tests="tests/unit/recovery/test_checkpoint.py",
+        tests="tests/unit/checkpoint/test_checkpoint.py",
     ),
 )

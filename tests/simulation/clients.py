@@ -6,6 +6,7 @@ Each has the methods and the failures of the product's own class of that name, a
 
 import json
 
+from spark_eos.checkpoint.checkpoint import Checkpoint
 from spark_eos.errors import (
     BrokerUnreachableError,
     DeliveryError,
@@ -23,6 +24,7 @@ from spark_eos.protocol.transaction import (
     PreparedTransaction,
     TransactionDescription,
 )
+from spark_eos.session import Session, Sessions
 from tests.simulation.broker import RefusedError, Visible
 from tests.simulation.process import Clock, current, port
 
@@ -220,89 +222,135 @@ class TransactionalProducer:
             raise DeliveryError(f"{self._name}: {refused}") from None
 
 
-def fates(config, transactions, deadline):
-    """`kafka.visibility`: what read_committed makes of the last record of each transaction."""
+class ConsumerGroups:
+    """The groups of the cluster."""
 
-    def effect():
-        found = {}
-        for key, partitions in transactions:
-            seen = {_broker().visible((p.topic, p.partition), p.last_offset) for p in partitions}
-            if not seen:
-                found[key] = Fate.GONE
-            elif seen == {Visible.HELD}:
-                found[key] = Fate.OPEN
-            else:
-                found[key] = Fate.COMMITTED if Visible.YES in seen else Fate.ABORTED
-        return found
+    def metadata(self, group_id):
+        """What names the group in a transaction. Asks nobody."""
+        return group_id
 
-    return port("Fetch", effect, _no_answer) if transactions else {}
+    def check_not_in_use(self, group_id, deadline):
+        members = port("DescribeGroups", lambda: list(_broker().members[group_id]), _no_answer)
+        if members:
+            raise GroupInUseError(f"{members[0]} is a member")
+
+    def committed_offsets(self, group_id, partitions, deadline):
+        """Stable ones: none while a transaction moves them."""
+
+        def effect():
+            now = _broker().committed_offsets(group_id)
+            return now if now is not None else _no_answer()
+
+        now = port("OffsetFetch", effect, _no_answer)
+        return {place: now[place] for place in partitions if place in now}
+
+    def put_offsets(self, group_id, offsets, deadline):
+        def effect():
+            _broker().groups[group_id].update(offsets)
+            return offsets
+
+        return port("OffsetCommit", effect, _no_answer)
+
+    def offsets_fate(self, group_id, wanted, deadline):
+        logged = from_map(json.loads(wanted))
+        now = self.committed_offsets(group_id, list(logged), deadline)
+        moved = all(now.get(place, -1) >= offset for place, offset in logged.items())
+        return Fate.COMMITTED if moved else Fate.ABORTED
 
 
-def read_file(checkpoint, name):
-    """`recovery.checkpoint`: a file of Spark's, or None."""
-    return port(f"read {name}", lambda: current().world.files.get(name), _no_file)
+class Cluster:
+    """The broker in memory. It takes every job, if it answers."""
+
+    def __init__(self, config):
+        self.config = config
+        self.coordinator = CoordinatorClient(config)
+        self.groups = ConsumerGroups()
+
+    def producer(self, transactional_id, *, timeout_ms, send_timeout_ms):
+        return TransactionalProducer(
+            self.config, transactional_id, timeout_ms=timeout_ms, send_timeout_ms=send_timeout_ms
+        )
+
+    def check_config(self):
+        """There is no client that could refuse it."""
+
+    def max_transaction_timeout_ms(self, deadline):
+        return port("DescribeConfigs", lambda: None, _no_answer)
+
+    def partition_counts(self, topics, deadline):
+        def effect():
+            return {topic: _broker().topics[topic] for topic in topics}
+
+        return port("DescribeTopicPartitions", effect, _no_answer)
+
+    def topic_ids(self, topics, deadline):
+        def effect():
+            return {topic: _broker().topic_ids.get(topic) for topic in topics}
+
+        return port("Metadata ids", effect, _no_answer)
+
+    def end_offsets(self, partitions, deadline):
+        """Nobody writes the source's topic here, so there is no end to tell."""
+        return port("ListOffsets", dict, _no_answer)
+
+    def fates(self, transactions, deadline):
+        """What read_committed makes of the last record of each transaction."""
+
+        def effect():
+            found = {}
+            for key, partitions in transactions:
+                seen = {
+                    _broker().visible((p.topic, p.partition), p.last_offset) for p in partitions
+                }
+                if not seen:
+                    found[key] = Fate.GONE
+                elif seen == {Visible.HELD}:
+                    found[key] = Fate.OPEN
+                else:
+                    found[key] = Fate.COMMITTED if Visible.YES in seen else Fate.ABORTED
+            return found
+
+        return port("Fetch", effect, _no_answer) if transactions else {}
 
 
-def list_files(checkpoint, folder):
-    """`recovery.checkpoint`: the names in a folder of Spark's."""
-    return port(f"list {folder}", lambda: current().world.names_in(folder), _no_file)
+class SimulatedCheckpoint(Checkpoint):
+    """Spark's files, as the world has them."""
+
+    def _read(self, name):
+        return port(f"read {name}", lambda: current().world.files.get(name), _no_file)
+
+    def _list(self, folder):
+        return port(f"list {folder}", lambda: current().world.names_in(folder), _no_file)
 
 
 def _no_file():
     raise RetriableError("the checkpoint cannot be read")
 
 
-def topic_ids(config, topics, deadline):
-    """`kafka.cluster`."""
+class SimulatedSession(Session):
+    """What a process of the simulation has in hand."""
 
-    def effect():
-        return {topic: _broker().topic_ids.get(topic) for topic in topics}
+    clock = Clock()
 
-    return port("Metadata ids", effect, _no_answer)
+    @staticmethod
+    def chance():
+        return current().world.chance()
 
+    @property
+    def driver(self):
+        return current().driver
 
-def partition_counts(config, topics, deadline):
-    """`kafka.cluster`."""
-    return port("Metadata", lambda: {t: _broker().topics[t] for t in topics}, _no_answer)
+    @staticmethod
+    def connect(config):
+        return Cluster(config)
 
-
-def end_offsets(config, partitions, deadline):
-    """`kafka.cluster`: nobody writes the source's topic here, so there is no end to tell."""
-    return port("ListOffsets", dict, _no_answer)
-
-
-def check_cluster(options, deadline):
-    """`sink.cluster`: here the cluster takes everything, if it answers."""
-    port("DescribeConfigs", lambda: None, _no_answer)
+    @staticmethod
+    def open_checkpoint(location):
+        return SimulatedCheckpoint(location)
 
 
-def group_metadata(config, group_id):
-    """`kafka.group`: what names the group in a transaction. Asks nobody."""
-    return group_id
-
-
-def check_not_in_use(config, group_id, deadline):
-    """`kafka.group`."""
-    members = port("DescribeGroups", lambda: list(_broker().members[group_id]), _no_answer)
-    if members:
-        raise GroupInUseError(f"{members[0]} is a member")
-
-
-def offsets_fate(config, group_id, wanted, deadline):
-    """`kafka.group`, which reads stable offsets: none while a transaction moves them."""
-
-    def effect():
-        now = _broker().committed_offsets(group_id)
-        if now is None:
-            _no_answer()
-        moved = all(now.get(p, -1) >= offset for p, offset in from_map(json.loads(wanted)).items())
-        return Fate.COMMITTED if moved else Fate.ABORTED
-
-    return port("OffsetFetch", effect, _no_answer)
-
-
-def restore_group_offsets(config, group_id, source_offsets, deadline):
-    """`recovery.group_offsets`: nothing expires here; an open transaction is awaited."""
-    if port("OffsetFetch", lambda: _broker().committed_offsets(group_id), _no_answer) is None:
-        raise BrokerUnreachableError("the group has offsets in a transaction that is open")
-    return {}
+def session_of(options, query_id=None):
+    """`spark_eos.session`: each process keeps its own."""
+    if current().sessions is None:
+        current().sessions = Sessions(SimulatedSession)
+    return current().sessions.of(options, query_id)

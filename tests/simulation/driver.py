@@ -18,6 +18,7 @@ from spark_eos.sink.plan import plan_batch
 from spark_eos.sink.task import Task
 from spark_eos.sink.writer import StreamWriter
 from tests.simulation.broker import Broker
+from tests.simulation.clients import session_of
 from tests.simulation.faults import KilledError, Schedule
 from tests.simulation.log import Storage
 from tests.simulation.oracle import check_no_wrong_row
@@ -150,7 +151,9 @@ class Driver:
     def plan(self):
         """The writer that travels to the tasks."""
         with running(self._planner):
-            return StreamWriter(self._options, plan_batch(self._options))
+            session = session_of(self._options)
+            tail = plan_batch(session)
+            return StreamWriter(self._options, tail, planned_at=session.clock.monotonic())
 
     def run_tasks(self, batch_id):
         """Plan a batch and run its tasks; returns what they tell the driver."""

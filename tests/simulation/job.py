@@ -13,6 +13,7 @@ import pickle
 from spark_eos.options import batch_write_options
 from spark_eos.sink.batch_commit import plan_write
 from spark_eos.sink.batch_writer import BatchWriter
+from tests.simulation.clients import session_of
 from tests.simulation.driver import Driver, no_file
 from tests.simulation.process import port, running
 
@@ -40,7 +41,10 @@ class Job(Driver):
 
     def plan(self):
         with running(self._planner):
-            writer = BatchWriter(self._options, plan_write(self._options), self._run_id)
+            session = session_of(self._options)
+            tail = plan_write(session)
+            planned_at = session.clock.monotonic()
+            writer = BatchWriter(self._options, tail, self._run_id, planned_at)
         self._sent = pickle.dumps(writer)
         return writer
 

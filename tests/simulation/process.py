@@ -1,15 +1,14 @@
 """Which process runs now, and the one door from it to the outside.
 
 A driver is a planner, a commit worker and tasks: Python processes that share no memory. Here they
-share an interpreter, so what the product keeps in module variables is kept for each process. Every
+share an interpreter, so each process has sessions of its own. Every
 request to a broker, to the log or to Spark's checkpoint goes through `port`, where it is counted
 and where it can fail.
 """
 
-from collections.abc import MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _current: ContextVar["Process"] = ContextVar("process")
 
@@ -22,7 +21,7 @@ class Process:
     world: object
     schedule: object
     driver: int = 0  # a number for the driver that it belongs to
-    kept: dict[str, dict] = field(default_factory=dict)
+    sessions: object = None
     killed: bool = False
 
 
@@ -45,31 +44,6 @@ def port(name, effect, refuse):
     """A request to the outside. `refuse` says how the caller hears that it got no good answer."""
     process = current()
     return process.schedule.call(process, name, effect, refuse)
-
-
-class Kept(MutableMapping):
-    """Stands in for a module's dictionary: each process has its own."""
-
-    def __init__(self, name):
-        self._name = name
-
-    def _own(self):
-        return current().kept.setdefault(self._name, {})
-
-    def __getitem__(self, key):
-        return self._own()[key]
-
-    def __setitem__(self, key, value):
-        self._own()[key] = value
-
-    def __delitem__(self, key):
-        del self._own()[key]
-
-    def __iter__(self):
-        return iter(self._own())
-
-    def __len__(self):
-        return len(self._own())
 
 
 class Clock:

@@ -8,10 +8,8 @@ import pytest
 from kafka import KafkaAdminClient
 
 from spark_eos.embedded import EmbeddedKafka
-from spark_eos.kafka import group, visibility
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.transactional_producer import TransactionalProducer
+from spark_eos.kafka.cluster import Cluster
 from spark_eos.protocol.offset_map import to_map
 from spark_eos.protocol.state import TransactionState
 from tests.chaos import oracle as chaos
@@ -41,9 +39,8 @@ FORGETFUL = {
 class Side:
     """What both have in common: names of their own, and how a producer is begun."""
 
-    producer_class = TransactionalProducer
-    config = None
     topic = "out"
+    group = "g"
 
     def __init__(self):
         self._unique = uuid.uuid4()
@@ -52,26 +49,32 @@ class Side:
         return f"contract-{self._unique}-{short}"
 
     def producer(self, short, timeout_ms=60_000):
-        made = self.producer_class(
-            self.config, self.name(short), timeout_ms=timeout_ms, send_timeout_ms=20_000
+        made = self.cluster.producer(
+            self.name(short), timeout_ms=timeout_ms, send_timeout_ms=20_000
         )
         made.partition_count(self.topic, soon())
         made.begin(soon())
         return made
 
-    def _wanted(self, offset):
-        return json.dumps(to_map({(self.topic, 0): offset}))
+    def fates(self, transactions, deadline):
+        return self.cluster.fates(transactions, deadline)
+
+    def offsets_fate(self, offset, deadline):
+        wanted = json.dumps(to_map({(self.topic, 0): offset}))
+        return self.cluster.groups.offsets_fate(self.group, wanted, deadline)
+
+    def group_metadata(self):
+        return self.cluster.groups.metadata(self.group)
 
 
 class InMemory(Side):
     """The broker in memory, through the clients that the simulation gives to the product."""
 
-    producer_class = clients.TransactionalProducer
-
     def __init__(self, broker):
         super().__init__()
         self._broker = broker
-        self.coordinator = clients.CoordinatorClient(None)
+        self.cluster = clients.Cluster(None)
+        self.coordinator = self.cluster.coordinator
 
     def wear(self, short, epoch):
         self._broker.init_producer_id(self.name(short), 60_000)
@@ -86,15 +89,6 @@ class InMemory(Side):
         prepared = producer.prepare(soon())
         self._broker.time_out(self.name(short))
         return prepared
-
-    def fates(self, transactions, deadline):
-        return clients.fates(None, transactions, deadline)
-
-    def offsets_fate(self, offset, deadline):
-        return clients.offsets_fate(None, "g", self._wanted(offset), deadline)
-
-    def group_metadata(self):
-        return clients.group_metadata(None, "g")
 
     def visible(self):
         place = (self.topic, 0)
@@ -116,10 +110,10 @@ class Embedded(Side):
     def __init__(self, kafka, topic):
         super().__init__()
         self._servers = kafka.bootstrap_servers
-        self._group = uuid.uuid4().hex
+        self.group = uuid.uuid4().hex
         self.topic = topic
-        self.config = ClientConfig.from_options({"bootstrap.servers": self._servers})
-        self.coordinator = CoordinatorClient(self.config)
+        self.cluster = Cluster(ClientConfig.from_options({"bootstrap.servers": self._servers}))
+        self.coordinator = self.cluster.coordinator
 
     def wear(self, short, epoch):
         wear(self.coordinator, {self.name(short): epoch})
@@ -139,15 +133,6 @@ class Embedded(Side):
         while not is_so(found := self.coordinator.describe([name], deadline)[name]):
             assert not deadline.passed, f"the coordinator still has {found}"
             time.sleep(0.2)
-
-    def fates(self, transactions, deadline):
-        return visibility.fates(self.config, transactions, deadline)
-
-    def offsets_fate(self, offset, deadline):
-        return group.offsets_fate(self.config, self._group, self._wanted(offset), deadline)
-
-    def group_metadata(self):
-        return group.group_metadata(self.config, self._group)
 
     def visible(self):
         self._wait_for_markers()

@@ -20,6 +20,7 @@ from spark_eos.protocol.transaction import (
 from spark_eos.sink import batch_commit, commit_without_log
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.task import Task
+from tests.steps import session_with
 
 OPTIONS = batch_write_options({"kafka.bootstrap.servers": "b:1", "topic": "invoices"})
 OK, LOST = ErrorCode.NONE, ErrorCode.PRODUCER_FENCED
@@ -92,11 +93,10 @@ class Coordinator:
 
 
 @pytest.fixture
-def commit(monkeypatch):
+def commit():
     def run(coordinator, *messages):
-        for module in (commit_without_log, batch_commit):
-            monkeypatch.setattr(module, "coordinator_client", lambda _config: coordinator)
-        commit_without_log.commit_without_log(OPTIONS, messages, Deadline.after_ms(30_000))
+        session = session_with(coordinator, OPTIONS.query_id, options=OPTIONS)
+        commit_without_log.commit_without_log(session, messages, Deadline.after_ms(30_000))
 
     return run
 
@@ -184,12 +184,14 @@ def test_abort_with_every_message_ends_nothing(monkeypatch):
     monkeypatch.setattr(
         batch_commit, "end_attempt", lambda *_a, **_k: pytest.fail("a transaction was ended")
     )
-    batch_commit.abort_write(OPTIONS, [message(0), message(1)], 2)
-    batch_commit.abort_write(OPTIONS, [], 0)
+    session = session_with(Coordinator(), OPTIONS.query_id, options=OPTIONS)
+    batch_commit.abort_write(session, [message(0), message(1)], 2)
+    batch_commit.abort_write(session, [], 0)
 
 
 def test_abort_that_misses_a_message_ends_the_others(monkeypatch):
     ended = []
     monkeypatch.setattr(batch_commit, "end_attempt", lambda *a, **_k: ended.append(a))
-    batch_commit.abort_write(OPTIONS, [message(0)], 2)
+    session = session_with(Coordinator(), OPTIONS.query_id, options=OPTIONS)
+    batch_commit.abort_write(session, [message(0)], 2)
     assert len(ended) == 1

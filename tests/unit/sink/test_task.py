@@ -13,7 +13,7 @@ GIVEN = {"kafka.bootstrap.servers": "127.0.0.1:9", "topic": "t"}
 
 def test_batch_write_outside_of_a_task_is_refused():
     options = batch_write_options(GIVEN)
-    writer = BatchWriter(options, QueryTail(query_id=options.query_id), run_id="r")
+    writer = BatchWriter(options, QueryTail(query_id=options.query_id), run_id="r", planned_at=0.0)
     with pytest.raises(SparkEosError, match="outside of a Spark task"):
         writer.write(iter(()))
 

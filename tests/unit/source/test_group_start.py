@@ -3,7 +3,7 @@
 import pytest
 
 from spark_eos.errors import OptionError
-from spark_eos.source import group_start
+from spark_eos.kafka.group import ConsumerGroups
 from tests.unit.source.builders import A0, A1, B0, Topics, stream
 
 
@@ -12,12 +12,12 @@ def group(monkeypatch):
     """The committed offsets of a group, by partition."""
     committed = {}
 
-    def asked(_client, group_id, partitions, _deadline):
+    def asked(_groups, group_id, partitions, _deadline):
         assert group_id == "g"
         assert partitions
         return {p: committed[p] for p in partitions if p in committed}
 
-    monkeypatch.setattr(group_start, "committed_offsets", asked)
+    monkeypatch.setattr(ConsumerGroups, "committed_offsets", asked)
     return committed
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_eos.checkpoint.checkpoint import Checkpoint
 from spark_eos.errors import OptionError, RetriableError
-from spark_eos.recovery.checkpoint import Checkpoint
 
 METADATA = json.dumps({"batchWatermarkMs": 5, "batchTimestampMs": 1, "conf": {}})
 WITH_ID = '{"in": {"0": 7, "1": 9}, "in#fWIRnN7aTcyH2NWUGRV6dQ": {}}'

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from spark_eos.deadline import Deadline
+from spark_eos.endtxn.commit import commit_decided
 from spark_eos.errors import CorruptLogError, OptionError
-from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import EndAnswer
 from spark_eos.protocol.outcome import Api, ErrorCode, outcome_of
-from spark_eos.recovery.survey import survey
+from tests.steps import session_with
 from tests.unit.protocol.builders import record
 
 
@@ -22,6 +22,9 @@ class Coordinator:
     def await_leaders(self, _partitions, _topic_ids, _deadline):
         return {}
 
+    def list_open(self, _deadline):
+        pytest.fail("orphans are looked for")
+
     def end(self, transactions, *, committed, deadline):  # noqa: ARG002 - the product's
         assert committed
         return {t.transactional_id: self._answer for t in transactions}
@@ -29,22 +32,14 @@ class Coordinator:
 
 def test_right_that_was_taken_away_says_nothing_of_a_transaction():
     """It is open, and decided: to take it for lost, or to end it as an orphan, would lose it."""
+    coordinator = Coordinator(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    session = session_with(coordinator, record().query_id)
     with pytest.raises(OptionError, match=r"batch 7 .* is decided.*grant this user WRITE"):
-        survey(
-            [record()],
-            config=ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"}),
-            coordinator=Coordinator(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-            deadline=Deadline.after_ms(1_000),
-            end_orphans=lambda: pytest.fail("orphans were ended"),
-        )
+        commit_decided(session, [record()], Deadline.after_ms(1_000), end_orphans=True)
 
 
 def test_row_that_names_an_id_of_another_query_ends_nothing():
     foreign = replace(record(), query_id="11111111-2222-4333-8444-555555555555")
+    session = session_with(Coordinator(ErrorCode.NONE), foreign.query_id)
     with pytest.raises(CorruptLogError, match=r"which is not an id of this query"):
-        survey(
-            [foreign],
-            config=ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"}),
-            coordinator=Coordinator(ErrorCode.NONE),
-            deadline=Deadline.after_ms(1_000),
-        )
+        commit_decided(session, [foreign], Deadline.after_ms(1_000))

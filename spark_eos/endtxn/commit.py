@@ -1,31 +1,30 @@
-"""Planner and commit worker. Ask what became of decided transactions, and end those that are open.
+"""Planner and commit worker. Commit what is decided: the one place that does. Step 6 and recovery
+both come through here.
 
-EndTxn(commit) with the logged producer id and epoch is both the question and the completion: it
-is idempotent under the pinned version. Where the coordinator refuses (the id was used since, or
-it timed the transaction out) the data itself is asked. This is the one place that commits: step 6
-and recovery both come through here.
+EndTxn(commit) with the logged producer id and epoch is both the completion and the question what
+became of a transaction: it is idempotent under the pinned version. Where the coordinator refuses
+(the id was used since, or it timed the transaction out) the data itself is asked.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_eos.deadline import Deadline
+from spark_eos.endtxn.decided_here import check_decided_here
+from spark_eos.endtxn.fence import abort_orphans
 from spark_eos.errors import (
     BrokerUnreachableError,
     CorruptLogError,
     OptionError,
     TopicReplacedError,
 )
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient, EndAnswer
-from spark_eos.kafka.group import offsets_fate
-from spark_eos.kafka.visibility import fates
+from spark_eos.kafka.coordinator import EndAnswer
 from spark_eos.protocol.acknowledgement import Risk, acknowledgement
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import AUTHORIZATION, Outcome, error_name
 from spark_eos.protocol.transaction import TransactionRecord
 from spark_eos.protocol.transactional_id import parse_transactional_id
-from spark_eos.recovery.decided_here import check_decided_here
+from spark_eos.session import Session
 
 
 def _raise_if_not_allowed(first: TransactionRecord, answers: Mapping[str, EndAnswer]) -> None:
@@ -54,14 +53,14 @@ def _check_ids(records: Sequence[TransactionRecord]) -> None:
 
 
 def await_topics(
-    records: Sequence[TransactionRecord], coordinator: CoordinatorClient, deadline: Deadline
+    session: Session, records: Sequence[TransactionRecord], deadline: Deadline
 ) -> dict[str, str | None]:
     """Return when each partition has a leader; the answer has the topics that were replaced, with
     their new id. An EndTxn would be answered with success there, and commit nothing.
     """
     written = {(p.topic, p.partition) for record in records for p in record.partitions}
     ids = dict(pair for record in records for pair in record.topic_ids)
-    return coordinator.await_leaders(written, ids, deadline)
+    return session.cluster.coordinator.await_leaders(written, ids, deadline)
 
 
 def replaced_code(first: TransactionRecord, replaced: Mapping[str, str | None]) -> str:
@@ -93,56 +92,58 @@ def replaced_error(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Completion:
     """The fate of each transaction, and what the coordinator said where it refused."""
 
     fates: dict[str, Fate]
     refusals: dict[str, str]
 
 
-def survey(
+def commit_decided(
+    session: Session,
     records: Sequence[TransactionRecord],
-    *,
-    config: ClientConfig,
-    coordinator: CoordinatorClient,
     deadline: Deadline,
-    end_orphans: Callable[[], object] | None = None,
-) -> Survey:
-    """Complete decided transactions and say which are committed. Raises while one is unknown.
+    *,
+    end_orphans: bool = False,
+) -> Completion:
+    """Commit decided transactions and say which are committed. Raises while one is unknown.
 
     An open transaction of an attempt that was never decided would hold back the look at the data
-    and at the group. Who knows that such a one is nobody's any more gives `end_orphans`.
+    and at the group. Pass `end_orphans` if every other open transaction of the query is abandoned.
     """
     if not records:
-        return Survey(fates={}, refusals={})
+        return Completion(fates={}, refusals={})
     _check_ids(records)
-    check_decided_here(records, config=config, coordinator=coordinator, deadline=deadline)
-    replaced = await_topics(records, coordinator, deadline)
+    check_decided_here(session, records, deadline)
+    replaced = await_topics(session, records, deadline)
     if replaced:
         raise replaced_error(records[0], replaced)
-    answers = coordinator.end([r.identity for r in records], committed=True, deadline=deadline)
+    cluster = session.cluster
+    answers = cluster.coordinator.end(
+        [r.identity for r in records], committed=True, deadline=deadline
+    )
     _raise_if_not_allowed(records[0], answers)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]
     if unknown:
         raise BrokerUnreachableError(
             f"batch {records[0].batch_id} of query {records[0].query_id} is decided, but"
-            f" {config.bootstrap_servers} did not say within the deadline that {unknown[0]}"
+            f" {cluster.config.bootstrap_servers} did not say within the deadline that {unknown[0]}"
             f" and {len(unknown) - 1} more are committed"
             f" ({error_name(answers[unknown[0]].code)}). Nothing is lost: start the query again"
             " when the brokers answer, and it completes the batch"
         )
     found = {name: Fate.COMMITTED for name, a in answers.items() if a.outcome is Outcome.DONE}
     refused = [r for r in records if r.identity.transactional_id not in found]
-    if refused and end_orphans is not None:
-        end_orphans()
+    if refused and end_orphans:
+        abort_orphans(session, deadline)
     if refused:
         looked = [(r.identity.transactional_id, r.partitions) for r in refused if not r.group_id]
-        found |= fates(config, looked, deadline)
+        found |= cluster.fates(looked, deadline)
     for r in refused:
         if r.group_id and r.source_offsets:  # it wrote no records: its group tells
             name = r.identity.transactional_id
-            found[name] = offsets_fate(config, r.group_id, r.source_offsets, deadline)
-    return Survey(
+            found[name] = cluster.groups.offsets_fate(r.group_id, r.source_offsets, deadline)
+    return Completion(
         fates=found,
         refusals={
             r.identity.transactional_id: error_name(answers[r.identity.transactional_id].code)

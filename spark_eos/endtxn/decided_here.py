@@ -9,26 +9,22 @@ from collections.abc import Iterable
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.session import Session
 
 
 def check_decided_here(
-    records: Iterable[TransactionRecord],
-    *,
-    config: ClientConfig,
-    coordinator: CoordinatorClient,
-    deadline: Deadline,
+    session: Session, records: Iterable[TransactionRecord], deadline: Deadline
 ) -> None:
     """Raise where a row of the log is of another cluster. Rows of version 1 do not say."""
+    servers = session.cluster.config.bootstrap_servers
     known = [record for record in records if record.cluster_id is not None]
-    here = coordinator.cluster_id(deadline) if known else None
+    here = session.cluster.coordinator.cluster_id(deadline) if known else None
     for record in known:
         if record.cluster_id != here:
             raise OperatorError(
                 f"batch {record.batch_id} of query {record.query_id} is decided on the Kafka"
-                f" cluster {record.cluster_id}, and {config.bootstrap_servers} is cluster {here},"
+                f" cluster {record.cluster_id}, and {servers} is cluster {here},"
                 " which cannot tell what became of it. Start with the kafka.bootstrap.servers of"
                 f" {record.cluster_id} until the batch is complete, and change them then. If that"
                 " cluster is gone for good, see which rows of the batch are here, write what is"

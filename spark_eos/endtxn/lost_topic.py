@@ -8,25 +8,23 @@ wrote to others, its rows are visible there, and it is not written again: that w
 from collections.abc import Container, Sequence
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.visibility import fates
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.session import Session
 
 
 def give_up_lost(
+    session: Session,
     records: Sequence[TransactionRecord],
     replaced: Container[str],
-    *,
-    config: ClientConfig,
-    coordinator: CoordinatorClient,
     deadline: Deadline,
 ) -> dict[str, Fate]:
     """The fate of each decided transaction that wrote to a topic that was replaced."""
     lost = [r for r in records if any(p.topic in replaced for p in r.partitions)]
-    answers = coordinator.end([r.identity for r in lost], committed=False, deadline=deadline)
+    answers = session.cluster.coordinator.end(
+        [r.identity for r in lost], committed=False, deadline=deadline
+    )
     found: dict[str, Fate] = {}
     asked = []
     for record in lost:
@@ -36,4 +34,4 @@ def give_up_lost(
             asked.append((name, elsewhere))
         else:
             found[name] = Fate.ABORTED
-    return found | (fates(config, asked, deadline) if asked else {})
+    return found | (session.cluster.fates(asked, deadline) if asked else {})

@@ -1,0 +1,1 @@
+"""What ends transactions: commit what is decided, abort and fence what nobody decided."""
