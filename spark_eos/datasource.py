@@ -23,7 +23,7 @@ from spark_eos.worker import task_started
 class TxnKafkaDataSource(DataSource):
     """`format("txnkafka")`."""
 
-    _travelled = False
+    _was_unpickled = False
 
     @classmethod
     def name(cls) -> str:
@@ -69,7 +69,7 @@ class TxnKafkaDataSource(DataSource):
         task_started()
         from spark_eos.sink.choose import stream_writer
 
-        return stream_writer(self.options, schema, plans=not self._travelled)
+        return stream_writer(self.options, schema, is_planner=not self._was_unpickled)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a batch query."""
@@ -78,4 +78,4 @@ class TxnKafkaDataSource(DataSource):
         return batch_writer(self.options, schema, overwrite=overwrite)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _travelled=True)
+        self.__dict__.update(state, _was_unpickled=True)

@@ -23,10 +23,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_eos.job.configuration import Configuration, ConfigurationError, load
-from spark_eos.job.look import look
+from spark_eos.job.preflight import preflight
 from spark_eos.job.sections import Job
 from spark_eos.job.stop import Stop, finish_batch
-from spark_eos.job.supervise import Attempt, Exit, reason, supervise, verdict
+from spark_eos.job.supervise import Exit, RunResult, reason, supervise, verdict
 from spark_eos.lag import lags_of
 
 _LOG = logging.getLogger("spark_eos.job")
@@ -44,7 +44,7 @@ def run_query(
     `build` must touch nothing: the dry run calls it too.
     """
 
-    def run(writer: DataStreamWriter, job: Job, stop: Stop) -> Attempt:
+    def run(writer: DataStreamWriter, job: Job, stop: Stop) -> RunResult:
         query, progress = writer.start(), _Progress()
         try:
             while not stop.is_set() and not query.awaitTermination(_LOOK_EVERY_S):  # type: ignore[arg-type]
@@ -57,8 +57,8 @@ def run_query(
             with suppress(Exception):  # a JVM that is gone answers nothing
                 progress.report(query)
                 query.stop()
-            return Attempt(error, progressed=progress.rows > 0)
-        return Attempt(None, progressed=True)
+            return RunResult(error, progressed=progress.rows > 0)
+        return RunResult(None, progressed=True)
 
     return _main(description, model, build, run, settings or {})
 
@@ -71,7 +71,7 @@ def run_batch(
 ) -> int:
     """A batch job: `plan` gives the steps, each of which can be done again. It touches nothing."""
 
-    def run(steps: Iterable[Callable[[], None]], _job: Job, stop: Stop) -> Attempt:
+    def run(steps: Iterable[Callable[[], None]], _job: Job, stop: Stop) -> RunResult:
         done = 0
         try:
             for step in steps:
@@ -80,8 +80,8 @@ def run_batch(
                 step()
                 done += 1
         except Exception as error:
-            return Attempt(error, progressed=done > 0)
-        return Attempt(None, progressed=True)
+            return RunResult(error, progressed=done > 0)
+        return RunResult(None, progressed=True)
 
     return _main(description, model, plan, run, settings or {})
 
@@ -90,7 +90,7 @@ def _main(
     description: str | None,
     model: type[Job],
     build: Callable[[SparkSession, Configuration[Any]], Any],
-    run: Callable[[Any, Job, Stop], Attempt],
+    run: Callable[[Any, Job, Stop], RunResult],
     settings: Mapping[str, str],
 ) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
@@ -112,14 +112,14 @@ def _main(
         spark = _session(job, settings)
         stop.listen_in_jvm(spark)
         built = build(spark, configuration)
-        look(job)
+        preflight(job)
         return built
 
-    def attempt() -> Attempt:
+    def attempt() -> RunResult:
         try:
             built = checked()
         except Exception as error:
-            return Attempt(error, progressed=False)
+            return RunResult(error, progressed=False)
         return run(built, job, stop)
 
     if arguments.dry_run:

@@ -45,7 +45,7 @@ _FOR_GOOD: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RunResult:
     """How one run of a job ended."""
 
     error: Exception | None
@@ -67,7 +67,7 @@ def verdict(error: Exception) -> Exit | None:
     return None
 
 
-def supervise(attempt: Callable[[], Attempt], restart: Restart, stop: threading.Event) -> Exit:
+def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: threading.Event) -> Exit:
     """Run until it ends well, is stopped, or is not worth another try."""
     failures = 0
     while True:

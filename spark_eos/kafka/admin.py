@@ -31,7 +31,7 @@ NOT_FOUND: Final = frozenset(
 
 # Answers of a cluster in motion: somebody else leads or coordinates, or is about to. librdkafka
 # does not call them retriable.
-PASSING: Final = frozenset(
+TRANSIENT: Final = frozenset(
     {
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -120,7 +120,7 @@ class Admin:
     def refusal(self, exception: KafkaException, asked: str) -> SparkEosError:
         """The error for an answer that says no."""
         text = self._config.redact(exception.args[0].str())
-        if exception.args[0].retriable() or exception.args[0].code() in PASSING:
+        if exception.args[0].retriable() or exception.args[0].code() in TRANSIENT:
             return BrokerUnreachableError(f"{self._config.bootstrap_servers}, {asked}: {text}")
         return OptionError(f"{self._config.bootstrap_servers} refused {asked}: {text}")
 

@@ -13,7 +13,12 @@ from spark_eos.deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
 from spark_eos.kafka import messages
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.follow import Answer, Followed, Question, TopicMetadata
+from spark_eos.kafka.coordinator_router import (
+    CoordinatorRouter,
+    TopicMetadata,
+    TxnRequest,
+    TxnResponse,
+)
 from spark_eos.protocol.outcome import AUTHORIZATION, Api, ErrorCode, Outcome, outcome_of
 from spark_eos.protocol.ownership import ProducerEpoch, Token
 from spark_eos.protocol.state import COMMITTED_STATES, TransactionState, state_named
@@ -53,7 +58,7 @@ class CoordinatorClient:
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
-        self._followed = Followed(config)
+        self._router = CoordinatorRouter(config)
 
     def end(
         self, transactions: Sequence[ProducerIdentity], *, committed: bool, deadline: Deadline
@@ -64,7 +69,7 @@ class CoordinatorClient:
         milliseconds, and no crash can stop them any more. But see `await_leaders`.
         """
         by_id = {transaction.transactional_id: transaction for transaction in transactions}
-        question = Question(
+        question = TxnRequest(
             api=Api.END_TXN,
             build=lambda ids: messages.end_txn(by_id[ids[0]], committed=committed),
         )
@@ -72,7 +77,7 @@ class CoordinatorClient:
             key: EndAnswer(
                 outcome=outcome_of(Api.END_TXN, answer.code), code=answer.code, detail=answer.text
             )
-            for key, answer in self._followed.ask(question, by_id, deadline).items()
+            for key, answer in self._router.ask(question, by_id, deadline).items()
         }
 
     def await_leaders(
@@ -94,9 +99,9 @@ class CoordinatorClient:
         asked = f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are"
         backoff = Backoff(deadline)
         late = Backoff(deadline.at_most_s(OUTDATED_S))
-        said: Answer | None = None
+        said: TxnResponse | None = None
         while topics:
-            answer = self._followed.topics(topics, deadline)
+            answer = self._router.topics(topics, deadline)
             if answer.code == ErrorCode.NONE:
                 replaced = _replaced(topic_ids, answer.part)
                 if replaced:
@@ -106,7 +111,9 @@ class CoordinatorClient:
                 missing = [place for place in wanted if not _has_leader(answer.part, *place)]
                 if not missing:
                     return {}
-                said = Answer(code=answer.code, detail="{}-{} has no leader".format(*missing[0]))
+                said = TxnResponse(
+                    code=answer.code, detail="{}-{} has no leader".format(*missing[0])
+                )
             if answer.login_refused or answer.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._fail(asked, answer)
             if not backoff.wait():
@@ -118,16 +125,16 @@ class CoordinatorClient:
         self, transactional_ids: Sequence[str], deadline: Deadline
     ) -> dict[str, TransactionDescription | None]:
         """The state of each id; None where the coordinator does not know it."""
-        question = Question(
+        question = TxnRequest(
             api=Api.DESCRIBE_TRANSACTIONS,
             build=messages.describe_transactions,
             read=lambda response: [
-                (part.transactional_id, Answer(code=part.error_code, part=part))
+                (part.transactional_id, TxnResponse(code=part.error_code, part=part))
                 for part in response.transaction_states
             ],
         )
         unknown = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-        answers = self._followed.ask(question, transactional_ids, deadline)
+        answers = self._router.ask(question, transactional_ids, deadline)
         self._check(question.api, {k: a for k, a in answers.items() if a.code != unknown})
         return {
             key: None if answer.code == unknown else _description(answer.part)
@@ -138,11 +145,11 @@ class CoordinatorClient:
         self, transactional_ids: Sequence[str], *, timeout_ms: int, deadline: Deadline
     ) -> dict[str, ProducerIdentity]:
         """Bump the epoch of each id: its producer is stopped and what it has open is aborted."""
-        question = Question(
+        question = TxnRequest(
             api=Api.INIT_PRODUCER_ID,
             build=lambda ids: messages.init_producer_id(ids[0], timeout_ms),
         )
-        answers = self._followed.ask(question, transactional_ids, deadline)
+        answers = self._router.ask(question, transactional_ids, deadline)
         for key, answer in answers.items():
             if answer.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
                 raise OptionError(
@@ -165,7 +172,7 @@ class CoordinatorClient:
         """Move the epoch of a query's own id to one that nobody else gets; None where it is not
         known whether that was done. Not asked twice: each request moves it once more.
         """
-        question = Question(
+        question = TxnRequest(
             api=Api.INIT_PRODUCER_ID,
             build=lambda ids: messages.init_producer_id(ids[0], mark),
             may_repeat=False,
@@ -180,16 +187,16 @@ class CoordinatorClient:
         May be asked again: the coordinator answers a repeated request as it did the first time.
         """
         before = token.before or messages.NO_EXPECTATION
-        question = Question(
+        question = TxnRequest(
             api=Api.INIT_PRODUCER_ID,
             build=lambda ids: messages.init_producer_id(ids[0], token.mark, before),
         )
         return self._moved(question, transactional_id, deadline)
 
     def _moved(
-        self, question: Question, transactional_id: str, deadline: Deadline
+        self, question: TxnRequest, transactional_id: str, deadline: Deadline
     ) -> ProducerEpoch | None:
-        answer = self._followed.ask(question, [transactional_id], deadline)[transactional_id]
+        answer = self._router.ask(question, [transactional_id], deadline)[transactional_id]
         outcome = outcome_of(question.api, answer.code)
         if outcome is Outcome.DONE:
             return ProducerEpoch(answer.part.producer_id, answer.part.producer_epoch)
@@ -208,22 +215,20 @@ class CoordinatorClient:
 
     def cluster_id(self, deadline: Deadline) -> str:
         """The name of the cluster that is asked here."""
-        answer = self._followed.cluster_id(deadline)
+        answer = self._router.cluster_id(deadline)
         if answer.code != ErrorCode.NONE:
             self._fail("Metadata", answer)
         return str(answer.part)
 
     def close(self) -> None:
         """Close the connections."""
-        self._followed.close()
+        self._router.close()
 
     def _list(
         self, states: Sequence[TransactionState], deadline: Deadline
     ) -> list[TransactionListing]:
         names = [state.wire_name for state in states]
-        answers = self._followed.ask_every_broker(
-            lambda: messages.list_transactions(names), deadline
-        )
+        answers = self._router.ask_every_broker(lambda: messages.list_transactions(names), deadline)
         for answer in answers:
             if answer.code != ErrorCode.NONE:
                 self._fail("ListTransactions of every broker", answer)
@@ -237,7 +242,7 @@ class CoordinatorClient:
             for part in answer.part.transaction_states
         ]
 
-    def _check(self, api: Api, answers: Mapping[str, Answer]) -> None:
+    def _check(self, api: Api, answers: Mapping[str, TxnResponse]) -> None:
         """Raise for the first id that was not answered with success."""
         failed = {k: a for k, a in answers.items() if outcome_of(api, a.code) is not Outcome.DONE}
         for key, answer in failed.items():
@@ -248,7 +253,7 @@ class CoordinatorClient:
             more = f" and {len(failed) - SHOWN_IDS} more" if len(failed) > SHOWN_IDS else ""
             self._fail(f"{api.value} of {shown}{more}", next(iter(failed.values())))
 
-    def _fail(self, asked: str, answer: Answer) -> NoReturn:
+    def _fail(self, asked: str, answer: TxnResponse) -> NoReturn:
         servers = self._config.bootstrap_servers
         if answer.login_refused:
             raise OptionError(
@@ -277,7 +282,7 @@ def _has_leader(found: Mapping[str, TopicMetadata], topic: str, partition: int) 
     return topic not in found or found[topic].leaders.get(partition, 0) >= 0
 
 
-def _refused(api: Api, transactional_id: str, answer: Answer) -> NoReturn:
+def _refused(api: Api, transactional_id: str, answer: TxnResponse) -> NoReturn:
     if answer.code in AUTHORIZATION:
         raise OptionError(
             f"the cluster does not allow {api.value} of '{transactional_id}': grant this user "

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, GroupInUseError, OptionError
-from spark_eos.kafka.admin import PASSING, Admin, timeout_s
+from spark_eos.kafka.admin import TRANSIENT, Admin, timeout_s
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.offset_limit import Offsets, TopicPartition
@@ -90,7 +90,7 @@ class ConsumerGroups:
                 return self._committed(group_id, partitions, "read_committed", deadline)
             except KafkaException as exception:
                 code = exception.args[0].code()
-                if code not in PASSING and code >= 0:
+                if code not in TRANSIENT and code >= 0:
                     admin = self._admin or Admin(self._config)
                     raise _refusal(admin, exception, group_id) from None
             if deadline.passed:
@@ -202,7 +202,7 @@ class ConsumerGroups:
                 if code == KafkaError.GROUP_ID_NOT_FOUND:
                     self._admin = admin
                     return None
-                if code not in PASSING or deadline.passed:
+                if code not in TRANSIENT or deadline.passed:
                     raise _refusal(admin, exception, group_id) from None
                 # It may go on asking a coordinator that was: a new one asks who it is.
                 time.sleep(_LOOK_EVERY_S)

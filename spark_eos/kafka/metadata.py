@@ -30,7 +30,7 @@ def partition_counts(
 ) -> dict[str, int]:
     """The number of partitions of each topic; raise for one that does not exist."""
     counts: dict[str, int] = {}
-    for topic, count in existing_partitions(config, topics, deadline).items():
+    for topic, count in partition_counts_if_any(config, topics, deadline).items():
         if count is None:
             raise OptionError(
                 f"topic '{topic}' does not exist on {config.bootstrap_servers}: create it first, "
@@ -40,7 +40,7 @@ def partition_counts(
     return counts
 
 
-def existing_partitions(
+def partition_counts_if_any(
     config: ClientConfig, topics: Sequence[str], deadline: Deadline
 ) -> dict[str, int | None]:
     """The number of partitions of each topic; None for one that does not exist."""

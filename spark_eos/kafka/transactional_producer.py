@@ -13,11 +13,11 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import DeliveryError, SparkEosError
+from spark_eos.kafka.background_poller import BackgroundPoller
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.producer import IdempotentProducer
+from spark_eos.kafka.producer_identity import ProducerIdentityCapture
 from spark_eos.kafka.rows import Rows
-from spark_eos.kafka.serving import Serving
-from spark_eos.kafka.statistics import Statistics
 from spark_eos.protocol.offset_limit import Offsets
 from spark_eos.protocol.transaction import PreparedTransaction
 
@@ -29,8 +29,8 @@ class TransactionalProducer(IdempotentProducer):
         self, config: ClientConfig, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
     ) -> None:
         self._timeout_ms = timeout_ms
-        self._statistics = Statistics(transactional_id)
-        self._serving: Serving | None = None
+        self._statistics = ProducerIdentityCapture(transactional_id)
+        self._poller: BackgroundPoller | None = None
         self._in_use = threading.Lock()
         super().__init__(
             config,
@@ -39,7 +39,7 @@ class TransactionalProducer(IdempotentProducer):
             **{
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,
-                "statistics.interval.ms": Statistics.interval_ms(),
+                "statistics.interval.ms": ProducerIdentityCapture.interval_ms(),
                 "stats_cb": self._statistics.take,
             },
         )
@@ -51,7 +51,7 @@ class TransactionalProducer(IdempotentProducer):
             self._producer.begin_transaction()
         except KafkaException as exception:
             raise self._refusal(exception) from None
-        self._serving = Serving(self, self._name)
+        self._poller = BackgroundPoller(self, self._name)
 
     def send(self, rows: Rows) -> None:
         """Queue rows of one topic, in order."""
@@ -81,7 +81,7 @@ class TransactionalProducer(IdempotentProducer):
 
     def prepare(self, deadline: Deadline) -> PreparedTransaction:
         """Flush, check every delivery report, and name the transaction, which stays open."""
-        self._end_serving()
+        self._stop_poller()
         self.flush(deadline)
         while self._statistics.identity is None:
             if deadline.passed:
@@ -95,7 +95,7 @@ class TransactionalProducer(IdempotentProducer):
 
     def abort(self, deadline: Deadline) -> None:
         """End the transaction after a failure, so that no reader waits for its time-out."""
-        self._end_serving()
+        self._stop_poller()
         try:
             self._producer.purge()
             self._producer.abort_transaction(deadline.remaining_s)
@@ -103,7 +103,7 @@ class TransactionalProducer(IdempotentProducer):
             # Fenced, timed out or out of reach: the next attempt or the driver ends it.
             return
 
-    def _end_serving(self) -> None:
-        if self._serving is not None:
-            self._serving.end()
-            self._serving = None
+    def _stop_poller(self) -> None:
+        if self._poller is not None:
+            self._poller.end()
+            self._poller = None

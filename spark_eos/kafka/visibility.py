@@ -13,13 +13,19 @@ less of an aborted transaction to skip.
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 
 from spark_eos.deadline import Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.look import ATTEMPT_S, Isolation, Looker, Place, Sight
-from spark_eos.kafka.metadata import existing_partitions, last_stable_offsets
+from spark_eos.kafka.metadata import last_stable_offsets, partition_counts_if_any
+from spark_eos.kafka.offset_probe import (
+    ATTEMPT_S,
+    Isolation,
+    OffsetProbe,
+    ProbeResult,
+    RecordPosition,
+)
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import PartitionOffsets
 
@@ -36,16 +42,16 @@ def fates(
     """
     todo = {key: deque(_places(partitions)) for key, partitions in transactions}
     topics = {place.topic for places in todo.values() for place in places}
-    existing = existing_partitions(config, sorted(topics), deadline) if topics else {}
+    existing = partition_counts_if_any(config, sorted(topics), deadline) if topics else {}
     for key, places in todo.items():
         todo[key] = deque(p for p in places if p.partition < (existing[p.topic] or 0))
     found = {key: Fate.GONE for key, places in todo.items() if not places}
     held: set[str] = set()
     backoff = Backoff(deadline)
-    with Eyes(config) as eyes:
+    with closing(VisibilityProbe(config)) as probe:
         while (left := {k: p for k, p in todo.items() if k not in found}) and not deadline.passed:
             turn = _turn(left)
-            seen = eyes.look(set(turn.values()), deadline)
+            seen = probe.look(set(turn.values()), deadline)
             for key, place in turn.items():
                 fate = seen.get(place)
                 if fate is None:  # no answer: ask again
@@ -67,16 +73,17 @@ def fates(
     return {key: found.get(key, Fate.OPEN) for key in todo}
 
 
-class Eyes(ExitStack):
-    """A consumer of each isolation level, closed at the end."""
+class VisibilityProbe:
+    """A consumer of each isolation level."""
 
     def __init__(self, config: ClientConfig) -> None:
-        super().__init__()
         self._config = config
-        self._committed = Looker(config, Isolation.READ_COMMITTED, self)
-        self._everything = Looker(config, Isolation.READ_UNCOMMITTED, self)
+        self._committed = OffsetProbe(config, Isolation.READ_COMMITTED)
+        self._everything = OffsetProbe(config, Isolation.READ_UNCOMMITTED)
 
-    def look(self, places: Collection[Place], deadline: Deadline) -> dict[Place, Fate]:
+    def look(
+        self, places: Collection[RecordPosition], deadline: Deadline
+    ) -> dict[RecordPosition, Fate]:
         """What each place says of who wrote it; GONE: it cannot tell. Absent: no answer yet."""
         asked = {(p.topic, p.partition) for p in places}
         try:
@@ -86,7 +93,7 @@ class Eyes(ExitStack):
         answered = [p for p in places if (p.topic, p.partition) in stable]
         ended = [p for p in answered if p.offset < stable[p.topic, p.partition]]
         committed = self._committed.look(ended, deadline)
-        doubtful = [p for p in answered if committed.get(p) is not Sight.HERE]
+        doubtful = [p for p in answered if committed.get(p) is not ProbeResult.HERE]
         everything = self._everything.look(doubtful, deadline)
         said = {
             p: judge(held=p not in ended, committed=committed.get(p), everything=everything.get(p))
@@ -94,30 +101,37 @@ class Eyes(ExitStack):
         }
         return {place: fate for place, fate in said.items() if fate is not None}
 
+    def close(self) -> None:
+        """Close the consumers."""
+        self._committed.close()
+        self._everything.close()
 
-def judge(*, held: bool, committed: Sight | None, everything: Sight | None) -> Fate | None:
+
+def judge(
+    *, held: bool, committed: ProbeResult | None, everything: ProbeResult | None
+) -> Fate | None:
     """What the looks at one place say; GONE: this place cannot tell. None: no answer yet."""
-    if committed is Sight.HERE:
+    if committed is ProbeResult.HERE:
         return Fate.COMMITTED
     if everything is None or (committed is None and not held):
         return None
-    if everything is not Sight.HERE:
+    if everything is not ProbeResult.HERE:
         return Fate.GONE
     if held:
         return Fate.OPEN
-    return Fate.ABORTED if committed is Sight.BEHIND else Fate.GONE
+    return Fate.ABORTED if committed is ProbeResult.BEHIND else Fate.GONE
 
 
-def _places(partitions: Sequence[PartitionOffsets]) -> list[Place]:
-    last = [Place(p.topic, p.partition, p.last_offset) for p in partitions]
-    first = [Place(p.topic, p.partition, p.first_offset) for p in partitions]
+def _places(partitions: Sequence[PartitionOffsets]) -> list[RecordPosition]:
+    last = [RecordPosition(p.topic, p.partition, p.last_offset) for p in partitions]
+    first = [RecordPosition(p.topic, p.partition, p.first_offset) for p in partitions]
     return list(dict.fromkeys([*last, *first]))
 
 
-def _turn(left: Mapping[str, Iterable[Place]]) -> dict[str, Place]:
+def _turn(left: Mapping[str, Iterable[RecordPosition]]) -> dict[str, RecordPosition]:
     """A place for each transaction; a consumer can be at one offset of a partition only."""
-    turn: dict[str, Place] = {}
-    taken: dict[tuple[str, int], Place] = {}
+    turn: dict[str, RecordPosition] = {}
+    taken: dict[tuple[str, int], RecordPosition] = {}
     for key, places in left.items():
         for place in places:
             if taken.setdefault((place.topic, place.partition), place) == place:

@@ -21,8 +21,8 @@ from kafka.net.selector import NetworkSelector
 
 from spark_eos.deadline import Deadline
 from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.connection_manager import LOGIN_REFUSED, TUNING, ConnectionManager
 from spark_eos.kafka.failure import Failure
-from spark_eos.kafka.manager import LOGIN_REFUSED, TUNING, Manager
 from spark_eos.kafka.resolve import resolves
 from spark_eos.protocol.outcome import ErrorCode
 
@@ -35,7 +35,7 @@ BOOTSTRAP_S: Final = 1.0
 BOOTSTRAP_MAX_S: Final = 8.0
 # A broker handles the requests of one connection one after the other, and an EndTxn waits for the
 # replicas: several connections to each broker let several wait at once.
-LANES: Final = 4
+CONNECTIONS_PER_BROKER: Final = 4
 
 
 class Wire:
@@ -112,7 +112,7 @@ class Wire:
         taken: Counter[Any] = Counter()
         for wanted, request in requests:
             node = self._lanes[0].least_loaded_node() if wanted is None else wanted
-            lane = self._lanes[taken[node] % LANES]
+            lane = self._lanes[taken[node] % CONNECTIONS_PER_BROKER]
             taken[node] += 1
             sent.append((lane, node, _send(lane, node, request, limit_s)))
         self._wait(_all_of([future for _, _, future in sent]), limit_s)
@@ -138,7 +138,10 @@ class Wire:
                 failure = errors.KafkaTimeoutError("a bootstrap server's name was not resolved")
                 continue
             self._net = NetworkSelector(client_id=self._settings["client_id"])
-            self._lanes = [Manager(self._net, **self._settings) for _ in range(LANES)]
+            self._lanes = [
+                ConnectionManager(self._net, **self._settings)
+                for _ in range(CONNECTIONS_PER_BROKER)
+            ]
             first = self._lanes[0]
             for lane in self._lanes[1:]:
                 lane.cluster = first.cluster  # one of them keeps the list of brokers, for all

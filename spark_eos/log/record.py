@@ -122,7 +122,7 @@ def to_rows(table: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def check_version(version: int, location: str) -> None:
+def check_record_version(version: int, location: str) -> None:
     """Refuse rows that a newer release wrote: what they mean is not known here."""
     if version > RECORD_VERSION:
         raise LogVersionError(
@@ -175,7 +175,7 @@ def _row(record: TransactionRecord) -> dict[str, Any]:
 
 
 def _record(row: dict[str, Any]) -> TransactionRecord:
-    check_version(row["version"], f"row of {row['transactional_id']}")
+    check_record_version(row["version"], f"row of {row['transactional_id']}")
     return TransactionRecord(
         identity=ProducerIdentity(
             transactional_id=row["transactional_id"],

@@ -66,7 +66,7 @@ class Retention:
     idle: timedelta = timedelta(days=7)
 
 
-class Task(Enum):
+class MaintenanceTask(Enum):
     """A piece of maintenance and how many commits may come between two runs."""
 
     EXPIRE = EXPIRE_EVERY
@@ -80,29 +80,33 @@ class Schedule:
     def __init__(self, version: int) -> None:
         self._version = version
 
-    def due(self, version: int) -> list[Task]:
+    def due(self, version: int) -> list[MaintenanceTask]:
         """The tasks whose multiple lies between the last call and now, in the order to run them."""
-        tasks = [task for task in Task if version // task.value > self._version // task.value]
+        tasks = [
+            task for task in MaintenanceTask if version // task.value > self._version // task.value
+        ]
         self._version = version
         return tasks
 
 
-def run_maintenance(store: FileStore, tasks: Sequence[Task], retention: Retention) -> None:
+def run_maintenance(
+    store: FileStore, tasks: Sequence[MaintenanceTask], retention: Retention
+) -> None:
     """Run the tasks, in the order given. Only what says that the log is broken is raised."""
     try:
         table = store.open_table()
         for task in tasks:
             match task:
-                case Task.EXPIRE:
+                case MaintenanceTask.EXPIRE:
                     expire(table, store, retention, datetime.now(UTC))
                     vacuum(table, store)
-                case Task.COMPACT if not _recently_checkpointed(table, store):
+                case MaintenanceTask.COMPACT if not _recently_checkpointed(table, store):
                     compact(table, store)
                     # A checkpoint may name no file that is not on the disk, whoever wrote it.
                     store.sync(table.version())
                     table.create_checkpoint()
                     store.sync_checkpoint(table.version())
-                case Task.CLEAN_LOG:
+                case MaintenanceTask.CLEAN_LOG:
                     clean_log(table, store)
             table.update_incremental()
             store.sync(table.version())

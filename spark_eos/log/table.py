@@ -22,7 +22,7 @@ from spark_eos.errors import (
 )
 from spark_eos.log.cause import cause_of
 from spark_eos.log.files import FileStore, is_data_file, live_files
-from spark_eos.log.record import ADDED_COLUMNS, SCHEMA, check_version
+from spark_eos.log.record import ADDED_COLUMNS, SCHEMA, check_record_version
 from spark_eos.protocol.transaction import RECORD_VERSION
 
 _COMMITS: Final = "_delta_log"
@@ -222,8 +222,8 @@ def _check_table(location: str, table: DeltaTable) -> None:
             f" {metadata.name!r}, columns {columns[:5]}). Set the option transactionLog to another"
             " path"
         )
-    check_version(int(found), location)
-    check_version(max((file.max_version for file in live_files(table)), default=0), location)
+    check_record_version(int(found), location)
+    check_record_version(max((file.max_version for file in live_files(table)), default=0), location)
     missing = missing_columns(table) - ADDED_COLUMNS.keys()
     if missing:
         raise ForeignTableError(

@@ -56,7 +56,7 @@ def spare_ms(timeout_ms: int) -> int:
     return min(10_000, timeout_ms // 10)
 
 
-def is_from_the_past(
+def is_stale(
     batch: RunningBatch, descriptions: Mapping[str, TransactionDescription | None]
 ) -> bool:
     """Whether a coordinator tells of a time before the tasks ended.

@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class FailedBatch:
     """A batch that failed. `messages` are those of its tasks that ended well."""
 
     query_id: str
@@ -65,9 +65,9 @@ def abort_batch(
     """End whatever is open of a micro-batch that failed."""
     checkpoint = session.checkpoint
     session.newest_log()
-    end_attempt(
+    end_failed(
         session,
-        Attempt(
+        FailedBatch(
             query_id=session.query_id,
             batch_id=batch_id,
             messages=messages,
@@ -77,35 +77,37 @@ def abort_batch(
     )
 
 
-def end_attempt(session: Session, attempt: Attempt, *, running: Callable[[], RunningBatch]) -> None:
+def end_failed(
+    session: Session, failed: FailedBatch, *, running: Callable[[], RunningBatch]
+) -> None:
     """Complete what is decided, end what is open, and tell the log of it. `running` is the batch
     for the log, and is asked for only where there is something to tell: it may have to be read.
     """
     deadline = session.deadline()
     if not session.has_log:  # nothing is decided anywhere
-        _abort_prepared(session, attempt.identities, (), deadline)
-        _fence_silent(session, attempt, deadline)
+        _abort_prepared(session, failed.identities, (), deadline)
+        _fence_silent(session, failed, deadline)
         return
     owner = Ownership(session)
-    _log_intent(session, attempt, owner, running, deadline)
-    decided = _decided_identities(session, attempt)
-    ended = _abort_prepared(session, attempt.identities, decided, deadline)
+    _log_intent(session, failed, owner, running, deadline)
+    decided = _decided_identities(session, failed)
+    ended = _abort_prepared(session, failed.identities, decided, deadline)
     if owner.is_overtaken():
         return  # what is decided, and what is open under these ids, is the other's
-    if _complete_if_decided(session, attempt, owner, deadline):
+    if _complete_if_decided(session, failed, owner, deadline):
         return
-    if not decided.isdisjoint(attempt.identities) or _is_overtaken(session, attempt):
+    if not decided.isdisjoint(failed.identities) or _is_overtaken(session, failed):
         return
     if session.group_id is not None:
         fence_open(session, session.transactional_id(None), deadline)
-    _fence_silent(session, attempt, deadline)
+    _fence_silent(session, failed, deadline)
     if ended:
-        _log_end(session, attempt)
+        _log_end(session, failed)
 
 
 def _log_intent(
     session: Session,
-    attempt: Attempt,
+    failed: FailedBatch,
     owner: Ownership,
     running: Callable[[], RunningBatch],
     deadline: Deadline,
@@ -115,103 +117,103 @@ def _log_intent(
     Raises where the log cannot be written and `commit` may still run: what is open stays open then,
     for the next start or its time-out.
     """
-    if not _may_be_decided(session, attempt, deadline) or owner.is_overtaken():
+    if not _may_be_decided(session, failed, deadline) or owner.is_overtaken():
         return
     log = session.log
     try:
         batch = replace(running(), cluster_id=session.cluster.coordinator.cluster_id(deadline))
-        at = log.next_timestamp(attempt.query_id)
-        rows = abort_rows(batch, log.last_batch(attempt.query_id), at)
-        log.append(attempt.query_id, attempt.batch_id, rows)
+        at = log.next_timestamp(failed.query_id)
+        rows = abort_rows(batch, log.last_batch(failed.query_id), at)
+        log.append(failed.query_id, failed.batch_id, rows)
     except FencedError:  # the decision was first
         log.refresh()
     except SparkEosError:
-        if attempt.may_be_committing:
+        if failed.may_be_committing:
             raise
-        _LOG.warning("the abort of batch %d is not logged", attempt.batch_id, exc_info=True)
+        _LOG.warning("the abort of batch %d is not logged", failed.batch_id, exc_info=True)
 
 
-def _may_be_decided(session: Session, attempt: Attempt, deadline: Deadline) -> bool:
+def _may_be_decided(session: Session, failed: FailedBatch, deadline: Deadline) -> bool:
     """Whether nothing has happened yet to what the tasks left, in Kafka and in the log.
 
     A row moves the log, and a driver that took these ids over would be stopped by it.
     """
-    if not attempt.identities:
+    if not failed.identities:
         return False
-    ids = [identity.transactional_id for identity in attempt.identities]
+    ids = [identity.transactional_id for identity in failed.identities]
     found = session.cluster.coordinator.describe(ids, deadline)
     session.log.refresh()  # behind the look: whoever ended one has logged why before
-    tail = attempt.messages[0].tail
-    return session.log.newest_entry(attempt.query_id) == tail.newest_entry and all(
-        is_as_left(identity, found[identity.transactional_id]) for identity in attempt.identities
+    tail = failed.messages[0].tail
+    return session.log.newest_entry(failed.query_id) == tail.newest_entry and all(
+        is_as_left(identity, found[identity.transactional_id]) for identity in failed.identities
     )
 
 
-def _log_end(session: Session, attempt: Attempt) -> None:
+def _log_end(session: Session, failed: FailedBatch) -> None:
     """Behind the intent, if it was logged. It decides nothing: no record means abort."""
     log = session.log
-    batch, at = log.last_batch(attempt.query_id), log.next_timestamp(attempt.query_id)
+    batch, at = log.last_batch(failed.query_id), log.next_timestamp(failed.query_id)
     pending = batch.pending if batch is not None else ()
-    own = [record for record in pending if record.identity in attempt.identities]
+    own = [record for record in pending if record.identity in failed.identities]
     if own:
         ends = [record.moved_to(TransactionState.COMPLETE_ABORT, at) for record in own]
-        log.append(attempt.query_id, attempt.batch_id, ends)
+        log.append(failed.query_id, failed.batch_id, ends)
 
 
-def _is_overtaken(session: Session, attempt: Attempt) -> bool:
+def _is_overtaken(session: Session, failed: FailedBatch) -> bool:
     """Whether another driver has gone on: then what is open under these ids is the other's.
 
     It has no later than when the batch is complete. A driver that begins after that has nothing
     open: its tasks write no row.
     """
-    last = session.log.last_batch(attempt.query_id)
-    if last is None or last.batch_id < attempt.batch_id:
+    last = session.log.last_batch(failed.query_id)
+    if last is None or last.batch_id < failed.batch_id:
         return False
-    return last.batch_id > attempt.batch_id or last.is_whole
+    return last.batch_id > failed.batch_id or last.is_whole
 
 
-def _fence_silent(session: Session, attempt: Attempt, deadline: Deadline) -> None:
+def _fence_silent(session: Session, failed: FailedBatch, deadline: Deadline) -> None:
     """Fence the ids of the partitions without a message, until no task of them can be left."""
-    told = {message.task.partition for message in attempt.messages}
-    silent = [p for p in range(attempt.sink_partitions) if p not in told]
+    told = {message.task.partition for message in failed.messages}
+    silent = [p for p in range(failed.sink_partitions) if p not in told]
     fence_running(session, [session.transactional_id(p) for p in silent], deadline)
 
 
-def _decided_identities(session: Session, attempt: Attempt) -> set[ProducerIdentity]:
+def _decided_identities(session: Session, failed: FailedBatch) -> set[ProducerIdentity]:
     """The transactions with which the log has decided the batch. Whatever became of them is in the
     log, and is not for `abort` to tell: the answer of a `commit` that ended well may be lost.
     """
-    log, query_id = session.log, attempt.query_id
-    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == attempt.batch_id else None
+    log, query_id = session.log, failed.query_id
+    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == failed.batch_id else None
     records = batch.records if batch is not None else ()
     return {r.identity for r in records if r.state is not TransactionState.PREPARE_ABORT}
 
 
 def _complete_if_decided(
-    session: Session, attempt: Attempt, owner: Ownership, deadline: Deadline
+    session: Session, failed: FailedBatch, owner: Ownership, deadline: Deadline
 ) -> bool:
     """Whether the batch was decided; then it is complete when this returns."""
     log = session.log
-    if log.last_batch_id(attempt.query_id) != attempt.batch_id:
+    if log.last_batch_id(failed.query_id) != failed.batch_id:
         return False
-    batch = log.last_batch(attempt.query_id)
+    batch = log.last_batch(failed.query_id)
     decided = batch.decided if batch is not None else ()
     if decided:
         log.sync()
-        _complete_move(session, attempt, owner, deadline)
+        _complete_move(session, failed, owner, deadline)
     complete(session, decided, deadline)
     return bool(decided)
 
 
 def _complete_move(
-    session: Session, attempt: Attempt, owner: Ownership, deadline: Deadline
+    session: Session, failed: FailedBatch, owner: Ownership, deadline: Deadline
 ) -> None:
     """Where another log has gone on, this decision counts for nobody: end what it left open."""
     try:
         owner.complete_move(deadline)
     except StaleLogError:
         coordinator = session.cluster.coordinator
-        coordinator.end(attempt.identities, committed=False, deadline=deadline)
+        coordinator.end(failed.identities, committed=False, deadline=deadline)
         raise
 
 

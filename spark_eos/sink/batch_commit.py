@@ -15,13 +15,13 @@ from spark_eos.protocol.replay import QueryTail
 from spark_eos.recovery.ownership import Ownership
 from spark_eos.recovery.recover import recover
 from spark_eos.session import Session
-from spark_eos.sink.abort import Attempt, end_attempt
+from spark_eos.sink.abort import FailedBatch, end_failed
 from spark_eos.sink.cluster import check_cluster
 from spark_eos.sink.commit import decide_and_complete
 from spark_eos.sink.commit_without_log import commit_without_log
 from spark_eos.sink.decide import is_visible_already
 from spark_eos.sink.message import TaskMessage, same_batch, written_batch
-from spark_eos.sink.version import check_version, check_written_rows, version_of
+from spark_eos.sink.version import check_txn_version, check_written_rows, version_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def plan_write(session: Session) -> QueryTail:
     session.newest_log()
     Ownership(session).take_over(deadline)
     tail = recover(session, deadline)
-    check_version(session, tail, deadline)
+    check_txn_version(session, tail, deadline)
     abort_orphans(session, deadline)
     failpoint("planned")
     return tail
@@ -71,7 +71,7 @@ def _log_completion(session: Session) -> None:
 
 def abort_write(session: Session, messages: Sequence[TaskMessage], sink_partitions: int) -> None:
     """End whatever is open of a write that failed; never what is decided."""
-    attempt = Attempt(
+    failed = FailedBatch(
         query_id=session.query_id,
         batch_id=version_of(session),
         messages=messages,
@@ -79,6 +79,6 @@ def abort_write(session: Session, messages: Sequence[TaskMessage], sink_partitio
     )
     if session.has_log:
         session.newest_log()
-    elif attempt.may_be_committing:
+    elif failed.may_be_committing:
         return  # it may have sent its first commit request: see commit_without_log
-    end_attempt(session, attempt, running=lambda: written_batch(messages, sink_partitions))
+    end_failed(session, failed, running=lambda: written_batch(messages, sink_partitions))

@@ -22,16 +22,18 @@ from spark_eos.sink.columns import check_columns
 
 
 def stream_writer(
-    given: Mapping[str, str], schema: StructType, *, plans: bool
+    given: Mapping[str, str], schema: StructType, *, is_planner: bool
 ) -> DataSourceStreamWriter:
-    """The writer of a streaming query. The one that `plans` recovers and travels to the tasks."""
+    """The writer of a streaming query. That of the planner recovers, and
+    travels to the tasks.
+    """
     options = sink_options(given)
-    if plans:
+    if is_planner:
         check_columns(schema, options.topic)
     if not isinstance(options, SinkOptions):
         from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter
 
-        if plans:
+        if is_planner:
             from spark_eos.sink.hand_over import hand_over
 
             _check_topic(options)
@@ -40,7 +42,7 @@ def stream_writer(
         return AtLeastOnceStreamWriter(options)
     from spark_eos.sink.writer import StreamWriter
 
-    if not plans:
+    if not is_planner:
         return StreamWriter(options)
     from spark_eos.sink.plan import plan_batch
 

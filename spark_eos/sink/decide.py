@@ -19,7 +19,7 @@ from spark_eos.protocol.decision import (
     check_prepared,
     check_same_topics,
     decision_rows,
-    is_from_the_past,
+    is_stale,
 )
 from spark_eos.protocol.ownership import Token
 from spark_eos.protocol.replay import QueryTail, check_same_batch, check_same_partitions
@@ -103,10 +103,10 @@ def _describe(
     backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
         found = session.cluster.coordinator.describe(ids, deadline)
-        is_stale = is_from_the_past(batch, found) or (
+        ask_again = is_stale(batch, found) or (
             owner is not None and owner.is_outdated(found, deadline)
         )
-        if not is_stale or not backoff.wait():
+        if not ask_again or not backoff.wait():
             return found
 
 

@@ -23,7 +23,7 @@ def version_of(session: Session) -> int:
     return _options(session).version
 
 
-def check_version(session: Session, tail: QueryTail, deadline: Deadline) -> None:
+def check_txn_version(session: Session, tail: QueryTail, deadline: Deadline) -> None:
     """Planner worker. Raise where the version can neither be written nor be taken for written."""
     options, log = _options(session), session.log
     if tail.last_batch_id is None:

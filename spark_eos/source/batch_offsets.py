@@ -6,9 +6,9 @@ from spark_eos.protocol.offset_range import OffsetRange, PlannedRange, divide
 from spark_eos.source.filters import Pushed
 from spark_eos.source.offsets import (
     ending_offsets,
-    existing_partitions,
     offset_reader,
     open_snapshot,
+    resolve_partitions,
     starting_offsets,
 )
 
@@ -18,7 +18,7 @@ def plan_ranges(options: SourceOptions, pushed: Pushed) -> list[PlannedRange]:
     if options.snapshot is None or not options.snapshot.names_batches:
         return [PlannedRange(r) for r in batch_ranges(options, pushed)]
     # Not narrowed: only the whole of a batch can be counted.
-    partitions = set(existing_partitions(offset_reader(options), options))
+    partitions = set(resolve_partitions(offset_reader(options), options))
     from spark_eos.source.snapshot import Snapshot, batch_ranges_of
 
     snapshot = Snapshot(options, options.snapshot)
@@ -30,7 +30,7 @@ def plan_ranges(options: SourceOptions, pushed: Pushed) -> list[PlannedRange]:
 def batch_ranges(options: SourceOptions, pushed: Pushed) -> list[OffsetRange]:
     """Ranges by offsets. Start and end are checked before the filters are looked at."""
     reader = offset_reader(options)
-    partitions = set(existing_partitions(reader, options))
+    partitions = set(resolve_partitions(reader, options))
     start = starting_offsets(reader, options, partitions)
     end = ending_offsets(reader, options, partitions)
     snapshot = open_snapshot(options)

@@ -47,7 +47,7 @@ def open_snapshot(options: SourceOptions, *, waits: bool = False) -> "Snapshot |
     return Snapshot(options, options.snapshot, waits=waits)
 
 
-def existing_partitions(
+def resolve_partitions(
     reader: OffsetReader, options: SourceOptions
 ) -> dict[TopicPartition, str | None]:
     """The partitions to read with their topics' ids; raise for one that does not exist.

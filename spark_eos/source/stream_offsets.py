@@ -29,9 +29,9 @@ from spark_eos.protocol.offset_range import OffsetRange, divide
 from spark_eos.protocol.stream_position import StreamPosition, TopicIds, replaced
 from spark_eos.protocol.subscription import Assign, Pattern, Subscribe
 from spark_eos.source.offsets import (
-    existing_partitions,
     offset_reader,
     open_snapshot,
+    resolve_partitions,
     starting_offsets,
 )
 
@@ -58,7 +58,7 @@ class StreamOffsets:
 
     def initial(self) -> StreamPosition:
         """Where a query without a checkpoint starts."""
-        partitions = existing_partitions(self._reader, self._options)
+        partitions = resolve_partitions(self._reader, self._options)
         start = starting_offsets(self._reader, self._options, set(partitions))
         if self._snapshot is not None and self._options.starting == Everywhere(LATEST):
             # Without such a query nothing of it is below the latest offsets: they are its start.

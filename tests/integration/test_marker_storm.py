@@ -21,7 +21,7 @@ from kafka import KafkaAdminClient
 
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
-from spark_eos.kafka import follow
+from spark_eos.kafka import coordinator_router
 from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.coordinator import CoordinatorClient
 from spark_eos.kafka.rows import Rows
@@ -65,7 +65,7 @@ def codes(monkeypatch: pytest.MonkeyPatch) -> Codes:
         counted[api, code] += 1
         return outcome_of(api, code)
 
-    monkeypatch.setattr(follow, "outcome_of", count)
+    monkeypatch.setattr(coordinator_router, "outcome_of", count)
     return counted
 
 

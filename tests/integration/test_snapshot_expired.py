@@ -11,7 +11,7 @@ from spark_eos.log.files import FileStore
 from spark_eos.log.retention import expire
 from spark_eos.options import batch_write_options, stream_options
 from spark_eos.protocol.state import TransactionState
-from spark_eos.source.offsets import existing_partitions, offset_reader
+from spark_eos.source.offsets import offset_reader, resolve_partitions
 from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query
 from tests.steps import commit_write, plan_write
@@ -44,7 +44,7 @@ class Application:
 
     def check_all_is_seen(self, snapshot):
         reader = offset_reader(self.options)
-        latest = reader.latest(existing_partitions(reader, self.options))
+        latest = reader.latest(resolve_partitions(reader, self.options))
         assert sum(latest.values()) > 0
         assert snapshot.cut(latest) == latest
 

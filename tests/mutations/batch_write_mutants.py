@@ -65,14 +65,14 @@ BATCH_WRITE_MUTANTS = (
     mutant(
         "abort() of a write without a log ends what may be half committed",
         "sink/batch_commit.py",
-        "    elif attempt.may_be_committing:\n",
+        "    elif failed.may_be_committing:\n",
         "    elif False:\n",
         tests="tests/integration/test_commit_without_log.py",
     ),
     mutant(
         "abort() of a write without a log ends nothing where a task failed",
         "sink/batch_commit.py",
-        "    elif attempt.may_be_committing:\n",
+        "    elif failed.may_be_committing:\n",
         "    else:\n",
         tests=_WITHOUT_LOG,
     ),

@@ -15,8 +15,8 @@ COMMIT_MUTANTS = (
     mutant(
         "a coordinator that answers from the past is believed",
         "sink/decide.py",
-        "        is_stale = is_from_the_past(batch, found) or (",
-        "        is_stale = False and (",
+        "        ask_again = is_stale(batch, found) or (",
+        "        ask_again = False and (",
         tests="tests/unit/sink/test_decide.py",
     ),
     mutant(
@@ -80,13 +80,13 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() does not look at the log",
         "sink/abort.py",
-        "    if _complete_if_decided(session, attempt, owner, deadline):",
+        "    if _complete_if_decided(session, failed, owner, deadline):",
         "    if False:",
     ),
     mutant(
         "abort() does not fence the partitions without a message",
         "sink/abort.py",
-        "    _fence_silent(session, attempt, deadline)\n    if ended:",
+        "    _fence_silent(session, failed, deadline)\n    if ended:",
         "    if ended:",
     ),
     mutant(
@@ -110,13 +110,13 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() of an overtaken driver fences the new one",
         "sink/abort.py",
-        " or _is_overtaken(session, attempt):",
+        " or _is_overtaken(session, failed):",
         ":",
     ),
     mutant(
         "abort() ends transactions before the log knows",
         "sink/abort.py",
-        "    _log_intent(session, attempt, owner, running, deadline)\n",
+        "    _log_intent(session, failed, owner, running, deadline)\n",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(
@@ -128,7 +128,7 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() goes on where its intent could not be logged",
         "sink/abort.py",
-        "        if attempt.may_be_committing:\n            raise\n",
+        "        if failed.may_be_committing:\n            raise\n",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(

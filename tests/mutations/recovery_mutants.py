@@ -36,7 +36,7 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "a follower in the client's rack is asked what became of a batch",
-        "kafka/look.py",
+        "kafka/offset_probe.py",
         '                "client.rack": "",\n',
         tests="tests/integration/test_rack.py",
     ),
@@ -75,7 +75,7 @@ RECOVERY_MUTANTS = (
     mutant(
         "abort() of an attempt that recovery has judged fences the new driver",
         "sink/abort.py",
-        "if not decided.isdisjoint(attempt.identities) or ",
+        "if not decided.isdisjoint(failed.identities) or ",
         "if ",
         tests="tests/simulation/test_late_abort.py",
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from spark_eos import errors
 from spark_eos.job.sections import Restart
-from spark_eos.job.supervise import Attempt, Exit, reason, supervise, verdict
+from spark_eos.job.supervise import Exit, RunResult, reason, supervise, verdict
 
 # What Spark 4.2 hands to the driver, with other paths.
 TEXTS = Path(__file__).parents[2] / "data" / "worker_errors"
@@ -27,17 +27,17 @@ class Pauses(threading.Event):
         return self.is_set()
 
 
-def run(attempts: Iterable[Attempt], stop: threading.Event) -> Exit:
-    left: Iterator[Attempt] = iter(attempts)
+def run(attempts: Iterable[RunResult], stop: threading.Event) -> Exit:
+    left: Iterator[RunResult] = iter(attempts)
     return supervise(lambda: next(left), RESTART, stop)
 
 
-def failed(text: str = "broken", *, progressed: bool = False) -> Attempt:
-    return Attempt(RuntimeError(text), progressed=progressed)
+def failed(text: str = "broken", *, progressed: bool = False) -> RunResult:
+    return RunResult(RuntimeError(text), progressed=progressed)
 
 
 def test_good_end_is_the_end() -> None:
-    assert run([Attempt(None, progressed=True)], Pauses()) is Exit.DONE
+    assert run([RunResult(None, progressed=True)], Pauses()) is Exit.DONE
 
 
 def test_pauses_grow_up_to_the_longest() -> None:
@@ -88,7 +88,7 @@ def test_each_error_has_a_verdict_also_as_the_text_of_a_worker(
     assert verdict(told) is expected
     if expected is not None:
         pauses = Pauses()
-        assert run([Attempt(told, progressed=False)], pauses) is expected
+        assert run([RunResult(told, progressed=False)], pauses) is expected
         assert pauses.seconds == []
 
 

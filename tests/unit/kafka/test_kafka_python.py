@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
     from kafka.protocol.producer import EndTxnResponse, InitProducerIdResponse
 
-    from spark_eos.kafka.manager import LOGIN_REFUSED, TUNING, Manager
+    from spark_eos.kafka.connection_manager import LOGIN_REFUSED, TUNING, ConnectionManager
 
 SIGNATURES = {
     KafkaConnectionManager.__init__: ["net"],
@@ -120,7 +120,7 @@ def test_function_takes_what_is_given_to_it(function: Any) -> None:
 
 def test_attributes_and_settings_are_there() -> None:
     net = NetworkSelector(client_id="test")
-    manager = Manager(net, bootstrap_servers=["127.0.0.1:1"], client_id="test", **TUNING)
+    manager = ConnectionManager(net, bootstrap_servers=["127.0.0.1:1"], client_id="test", **TUNING)
     assert manager._conns == {}, "kafka-python changed KafkaConnectionManager._conns"
     assert (manager.cluster.brokers(), manager.cluster.cluster_id) == ([], None)
     unknown = [name for name in TUNING if name not in KafkaConnectionManager.DEFAULT_CONFIG]

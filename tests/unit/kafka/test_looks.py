@@ -9,13 +9,13 @@ import time
 import pytest
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka.look import Place, Sight
+from spark_eos.kafka.offset_probe import ProbeResult, RecordPosition
 from spark_eos.kafka.resolve import resolves
 from spark_eos.kafka.visibility import _places, _turn, judge
 from spark_eos.protocol.fate import Fate
 from spark_eos.protocol.transaction import PartitionOffsets
 
-S = Sight
+S = ProbeResult
 # Held back by the last stable offset? What a read_committed look met? And a read_uncommitted one?
 JUDGED = {
     (False, S.HERE, None): Fate.COMMITTED,
@@ -37,7 +37,9 @@ JUDGED = {
 
 
 @pytest.mark.parametrize(("looks", "fate"), JUDGED.items())
-def test_judgement(looks: tuple[bool, Sight | None, Sight | None], fate: Fate | None) -> None:
+def test_judgement(
+    looks: tuple[bool, ProbeResult | None, ProbeResult | None], fate: Fate | None
+) -> None:
     held, committed, everything = looks
     assert judge(held=held, committed=committed, everything=everything) is fate
 
@@ -50,21 +52,21 @@ def offsets(partition: int, first: int, last: int) -> PartitionOffsets:
 
 def test_last_offsets_come_before_first_ones() -> None:
     assert _places([offsets(0, 1, 5), offsets(1, 2, 2)]) == [
-        Place("t", 0, 5),
-        Place("t", 1, 2),
-        Place("t", 0, 1),
+        RecordPosition("t", 0, 5),
+        RecordPosition("t", 1, 2),
+        RecordPosition("t", 0, 1),
     ]
 
 
 def test_one_turn_has_one_offset_of_a_partition() -> None:
     turn = _turn(
         {
-            "a": [Place("t", 0, 5), Place("t", 1, 5)],
-            "b": [Place("t", 0, 9), Place("t", 1, 9)],
-            "c": [Place("t", 0, 7)],
+            "a": [RecordPosition("t", 0, 5), RecordPosition("t", 1, 5)],
+            "b": [RecordPosition("t", 0, 9), RecordPosition("t", 1, 9)],
+            "c": [RecordPosition("t", 0, 7)],
         }
     )
-    assert turn == {"a": Place("t", 0, 5), "b": Place("t", 1, 9)}
+    assert turn == {"a": RecordPosition("t", 0, 5), "b": RecordPosition("t", 1, 9)}
 
 
 def test_name_lookup_ends_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from spark_eos.protocol.decision import (
     completion_rows,
     decision_rows,
     is_as_left,
-    is_from_the_past,
+    is_stale,
     spare_ms,
 )
 from spark_eos.protocol.state import TransactionState
@@ -58,12 +58,12 @@ def test_transaction_that_the_coordinator_forgot_is_lost():
 
 @pytest.mark.parametrize("state", S)
 def test_lower_epoch_is_an_answer_from_the_past(state):
-    assert is_from_the_past(BATCH, {ID: description(epoch=0, state=state)})
+    assert is_stale(BATCH, {ID: description(epoch=0, state=state)})
 
 
 @pytest.mark.parametrize("state", S)
 def test_its_own_epoch_is_from_the_past_only_where_nothing_is_open(state):
-    found = is_from_the_past(BATCH, {ID: description(state=state)})
+    found = is_stale(BATCH, {ID: description(state=state)})
     assert found is (state is S.EMPTY)
 
 
@@ -72,7 +72,7 @@ def test_higher_epoch_another_producer_id_or_none_is_no_answer_from_the_past(sta
     later = description(epoch=2, state=state)
     other = replace(ID_NOW, producer_id=ID_NOW.producer_id - 1, producer_epoch=0)
     for found in (later, replace(later, identity=other), None):
-        assert not is_from_the_past(BATCH, {ID: found})
+        assert not is_stale(BATCH, {ID: found})
 
 
 def test_transaction_close_to_its_time_out_is_not_decided():

@@ -182,7 +182,7 @@ def test_write_of_which_every_transaction_was_refused_can_be_run_again(commit):
 def test_abort_with_every_message_ends_nothing(monkeypatch):
     """`commit` may run in another process, and may have sent its first request."""
     monkeypatch.setattr(
-        batch_commit, "end_attempt", lambda *_a, **_k: pytest.fail("a transaction was ended")
+        batch_commit, "end_failed", lambda *_a, **_k: pytest.fail("a transaction was ended")
     )
     session = session_with(Coordinator(), OPTIONS.query_id, options=OPTIONS)
     batch_commit.abort_write(session, [message(0), message(1)], 2)
@@ -191,7 +191,7 @@ def test_abort_with_every_message_ends_nothing(monkeypatch):
 
 def test_abort_that_misses_a_message_ends_the_others(monkeypatch):
     ended = []
-    monkeypatch.setattr(batch_commit, "end_attempt", lambda *a, **_k: ended.append(a))
+    monkeypatch.setattr(batch_commit, "end_failed", lambda *a, **_k: ended.append(a))
     session = session_with(Coordinator(), OPTIONS.query_id, options=OPTIONS)
     batch_commit.abort_write(session, [message(0)], 2)
     assert len(ended) == 1

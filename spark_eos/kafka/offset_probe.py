@@ -1,7 +1,6 @@
 """Driver. Places a consumer at offsets and says what it sees there."""
 
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +15,7 @@ POLL_S: Final = 0.05
 ATTEMPT_S: Final = 5.0
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """One offset of one partition."""
 
     topic: str
@@ -24,7 +23,7 @@ class Place(NamedTuple):
     offset: int
 
 
-class Sight(Enum):
+class ProbeResult(Enum):
     """What a consumer that was placed at an offset meets."""
 
     HERE = "the record itself"
@@ -43,10 +42,10 @@ class Isolation(Enum):
 _OUTSIDE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
-class Looker:
-    """One consumer, made at the first look and closed with `stack`. It joins no group."""
+class OffsetProbe:
+    """One consumer, made at the first look. It joins no group."""
 
-    def __init__(self, config: ClientConfig, isolation: Isolation, stack: ExitStack) -> None:
+    def __init__(self, config: ClientConfig, isolation: Isolation) -> None:
         self._settings = config.librdkafka(
             **{
                 "group.id": "spark-eos",  # must be there; nothing is subscribed or committed
@@ -65,13 +64,14 @@ class Looker:
                 "log_level": 0,
             }
         )
-        self._stack = stack
         self._consumer: Any = None
 
-    def look(self, places: Iterable[Place], deadline: Deadline) -> dict[Place, Sight]:
+    def look(
+        self, places: Iterable[RecordPosition], deadline: Deadline
+    ) -> dict[RecordPosition, ProbeResult]:
         """What is seen at each place (one for each partition); absent where nothing was said."""
         waiting = {(place.topic, place.partition): place for place in places}
-        seen: dict[Place, Sight] = {}
+        seen: dict[RecordPosition, ProbeResult] = {}
         if not waiting:
             return seen
         consumer = self._open()
@@ -82,27 +82,30 @@ class Looker:
             if message is None:
                 continue
             place = waiting.get((message.topic(), message.partition()))
-            sight = None if place is None else _sight(message, place)
-            if place is not None and sight is not None:
-                seen[place] = sight
+            result = None if place is None else _result(message, place)
+            if place is not None and result is not None:
+                seen[place] = result
                 del waiting[place.topic, place.partition]
         consumer.unassign()
         return seen
 
+    def close(self) -> None:
+        """Close the consumer, if it was made."""
+        if self._consumer is not None:
+            self._consumer.close()
+
     def _open(self) -> Any:
         if self._consumer is None:
             self._consumer = Consumer(self._settings)
-            close: Callable[[], None] = self._consumer.close
-            self._stack.callback(close)
         return self._consumer
 
 
-def _sight(message: Message, place: Place) -> Sight | None:
+def _result(message: Message, place: RecordPosition) -> ProbeResult | None:
     error, offset = message.error(), message.offset()
     if error is not None:
         code = error.code()
         if code in _OUTSIDE:
-            return Sight.OUTSIDE
+            return ProbeResult.OUTSIDE
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise OptionError(
                 f"the cluster does not allow reading '{place.topic}', whose records alone can tell "
@@ -110,5 +113,5 @@ def _sight(message: Message, place: Place) -> Sight | None:
             )
         if code != KafkaError._PARTITION_EOF:
             return None
-        return Sight.END if offset == place.offset else Sight.BEHIND
-    return Sight.HERE if offset == place.offset else Sight.BEHIND
+        return ProbeResult.END if offset == place.offset else ProbeResult.BEHIND
+    return ProbeResult.HERE if offset == place.offset else ProbeResult.BEHIND

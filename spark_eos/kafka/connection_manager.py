@@ -41,7 +41,7 @@ class _DirectSocket(KafkaNetSocket):  # type: ignore[misc]
             raise
 
 
-class Manager(KafkaConnectionManager):  # type: ignore[misc]
+class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
     """Remembers why the last connection was not made; a refused login ends the bootstrap."""
 
     last_error: Exception | None = None

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from spark_eos.kafka.statistics import Statistics
+from spark_eos.kafka.producer_identity import ProducerIdentityCapture
 from spark_eos.protocol.transaction import ProducerIdentity
 
 
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch):
-    monkeypatch.setattr(Statistics, "_largest", 0)
+    monkeypatch.setattr(ProducerIdentityCapture, "_largest", 0)
 
 
 def told(epoch, producer_id=7, size=0):
@@ -20,7 +20,7 @@ def told(epoch, producer_id=7, size=0):
 
 
 def test_identity_is_known_when_there_is_an_epoch():
-    statistics = Statistics("t")
+    statistics = ProducerIdentityCapture("t")
     statistics.take(told(-1, -1))
     assert statistics.identity is None
     statistics.take(told(0))
@@ -31,19 +31,19 @@ def test_identity_is_known_when_there_is_an_epoch():
 
 def test_first_identity_counts():
     """A later one is of a transaction that cannot be committed any more."""
-    statistics = Statistics("t")
+    statistics = ProducerIdentityCapture("t")
     statistics.take(told(3))
     statistics.take(told(4))
     assert statistics.identity.producer_epoch == 3
 
 
 def test_small_ones_come_every_ten_milliseconds():
-    assert Statistics.interval_ms() == 10
-    Statistics("t").take(told(0, size=10_000))
-    assert Statistics.interval_ms() == 10
+    assert ProducerIdentityCapture.interval_ms() == 10
+    ProducerIdentityCapture("t").take(told(0, size=10_000))
+    assert ProducerIdentityCapture.interval_ms() == 10
 
 
 def test_large_ones_come_seldom_to_the_next_producer():
-    Statistics("t").take(told(0, size=500_000))
-    Statistics("u").take(told(0))
-    assert 100 <= Statistics.interval_ms() <= 110
+    ProducerIdentityCapture("t").take(told(0, size=500_000))
+    ProducerIdentityCapture("u").take(told(0))
+    assert 100 <= ProducerIdentityCapture.interval_ms() <= 110

@@ -18,7 +18,7 @@ class Servable(Protocol):
     def serve(self) -> None: ...
 
 
-class Serving:
+class BackgroundPoller:
     """Serves from now on until it is told to end, or nobody holds what is served any more."""
 
     def __init__(self, served: Servable, name: str) -> None:

@@ -14,7 +14,7 @@ _SHORTEST_MS: Final = 10
 _BYTES_A_MS: Final = 5_000
 
 
-class Statistics:
+class ProducerIdentityCapture:
     """Takes the identity. Knows no producer: a cycle would keep a dropped client alive."""
 
     _largest: ClassVar = 0  # of all that this process has seen
@@ -30,7 +30,7 @@ class Statistics:
 
     def take(self, statistics: str) -> None:
         """What librdkafka calls."""
-        Statistics._largest = max(Statistics._largest, len(statistics))
+        ProducerIdentityCapture._largest = max(ProducerIdentityCapture._largest, len(statistics))
         # An epoch does not change while its transaction can be committed: librdkafka bumps it only
         # after an error, and every error fails the attempt.
         if self.identity is None:

@@ -28,7 +28,7 @@ from spark_eos.protocol.outcome import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class TxnResponse:
     """The code for one id or broker, with the part of a response that is about it."""
 
     code: int
@@ -43,12 +43,12 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TxnRequest:
     """A request: how it is built for some ids, and where its response has the answer to each."""
 
     api: Api
     build: Callable[[Sequence[str]], Any]
-    read: Callable[[Any], Iterable[tuple[str, Answer]]] | None = None
+    read: Callable[[Any], Iterable[tuple[str, TxnResponse]]] | None = None
     may_repeat: bool = True  # else it is not sent again while it may have been done
 
     @property
@@ -76,7 +76,7 @@ _TOPIC_ANSWERS: Final = (
 )
 
 
-class Followed:
+class CoordinatorRouter:
     """The coordinators of one cluster, as far as they are known."""
 
     def __init__(self, config: ClientConfig) -> None:
@@ -90,8 +90,8 @@ class Followed:
         self._nodes: dict[str, int] = {}
 
     def ask(
-        self, question: Question, transactional_ids: Iterable[str], deadline: Deadline
-    ) -> dict[str, Answer]:
+        self, question: TxnRequest, transactional_ids: Iterable[str], deadline: Deadline
+    ) -> dict[str, TxnResponse]:
         """The last answer for each id: settled, or as it stood at the deadline."""
         answers = dict.fromkeys(transactional_ids, _NO_ANSWER)
         waiting = list(answers)
@@ -114,7 +114,7 @@ class Followed:
                 break
         return answers
 
-    def ask_every_broker(self, build: Callable[[], Any], deadline: Deadline) -> list[Answer]:
+    def ask_every_broker(self, build: Callable[[], Any], deadline: Deadline) -> list[TxnResponse]:
         """One answer per broker of the cluster, or the last failure, alone."""
         backoff = Backoff(deadline)
         while True:
@@ -130,7 +130,7 @@ class Followed:
             if failed[0].login_refused or not backoff.wait():
                 return failed[:1]
 
-    def topics(self, names: Sequence[str], deadline: Deadline) -> Answer:
+    def topics(self, names: Sequence[str], deadline: Deadline) -> TxnResponse:
         """The topics as any broker knows them: a `TopicMetadata` for each that exists."""
         (response,) = self._wire.send_all([(None, messages.metadata(names))], deadline)
         if isinstance(response, Failure):
@@ -138,7 +138,7 @@ class Followed:
         found = {topic.name: topic for topic in response.topics}
         refused = [t for t in found.values() if t.error_code not in _TOPIC_ANSWERS]
         if refused:
-            return Answer(code=refused[0].error_code)
+            return TxnResponse(code=refused[0].error_code)
         known = {
             name: TopicMetadata(
                 topic_id=topic_id_text(topic.topic_id),
@@ -147,22 +147,22 @@ class Followed:
             for name, topic in found.items()
             if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         }
-        return Answer(code=ErrorCode.NONE, part=known)
+        return TxnResponse(code=ErrorCode.NONE, part=known)
 
-    def cluster_id(self, deadline: Deadline) -> Answer:
+    def cluster_id(self, deadline: Deadline) -> TxnResponse:
         """The name of the cluster. Costs no request where one was answered before."""
         found = self._wire.cluster_id(deadline)
         return (
             _answer(found)
             if isinstance(found, Failure)
-            else Answer(code=ErrorCode.NONE, part=found)
+            else TxnResponse(code=ErrorCode.NONE, part=found)
         )
 
     def close(self) -> None:
         """Close the connections."""
         self._wire.close()
 
-    def _find(self, waiting: Sequence[str], deadline: Deadline) -> dict[str, Answer]:
+    def _find(self, waiting: Sequence[str], deadline: Deadline) -> dict[str, TxnResponse]:
         """Look up what is not known; return the ids without a coordinator, with the reason."""
         unknown = [key for key in waiting if key not in self._nodes]
         if not unknown:
@@ -175,12 +175,12 @@ class Followed:
             if found.error_code == ErrorCode.NONE:
                 self._nodes[found.key] = found.node_id
             else:
-                failed[found.key] = Answer(code=found.error_code)
+                failed[found.key] = TxnResponse(code=found.error_code)
         return failed
 
     def _send(
-        self, question: Question, keys: Sequence[str], deadline: Deadline
-    ) -> dict[str, Answer]:
+        self, question: TxnRequest, keys: Sequence[str], deadline: Deadline
+    ) -> dict[str, TxnResponse]:
         groups: list[tuple[int, list[str]]] = [(self._nodes[key], [key]) for key in keys]
         if question.takes_many:
             nodes = sorted({self._nodes[key] for key in keys})
@@ -188,7 +188,7 @@ class Followed:
         responses = self._wire.send_all(
             [(node, question.build(group)) for node, group in groups], deadline
         )
-        answers: dict[str, Answer] = {}
+        answers: dict[str, TxnResponse] = {}
         for (_, group), response in zip(groups, responses, strict=True):
             if isinstance(response, Failure) or question.read is None:
                 answers |= dict.fromkeys(group, _answer(response))
@@ -197,12 +197,12 @@ class Followed:
         return answers
 
 
-def _answer(response: Any) -> Answer:
+def _answer(response: Any) -> TxnResponse:
     if isinstance(response, Failure):
-        return Answer(
+        return TxnResponse(
             code=response.code, detail=response.text, login_refused=response.login_refused
         )
-    return Answer(code=response.error_code, part=response)
+    return TxnResponse(code=response.error_code, part=response)
 
 
-_NO_ANSWER: Final = Answer(code=ErrorCode.NETWORK_EXCEPTION, detail="no time was left to ask")
+_NO_ANSWER: Final = TxnResponse(code=ErrorCode.NETWORK_EXCEPTION, detail="no time was left to ask")

@@ -74,7 +74,7 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeWire], Coordinat
 
     def connect(wire: FakeWire) -> CoordinatorClient:
         client = CoordinatorClient(ClientConfig.from_options({"bootstrap.servers": "a:1"}))
-        client._followed._wire = wire  # type: ignore[assignment]
+        client._router._wire = wire  # type: ignore[assignment]
         return client
 
     return connect

@@ -21,17 +21,17 @@ from spark_eos.options import (
     stream_options,
 )
 from spark_eos.sink.cluster import check_cluster, check_topic
-from spark_eos.source.offsets import existing_partitions, offset_reader
+from spark_eos.source.offsets import offset_reader, resolve_partitions
 
 
-def look(job: Job) -> None:
+def preflight(job: Job) -> None:
     """Raise for a topic that is missing, a login that is refused, a limit that is passed."""
     sections = list(_sections(job))
     sinks = [_write_options(section) for section in sections]
     for section in sections:
         if isinstance(section, Source):
             options = stream_options(section.options)
-            existing_partitions(offset_reader(options), options)
+            resolve_partitions(offset_reader(options), options)
     for written in sinks:
         if written is not None:
             cluster = Cluster(written.client)
