@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 from spark_eos.options import batch_write_options
 from spark_eos.session import Session, session_of
-from spark_eos.sink import batch_commit, plan
 from spark_eos.sink.batch_writer import BatchWriter
+from spark_eos.sink.plan import plan
 from spark_eos.sink.write import write_partition
 from spark_eos.sink.writer import StreamWriter
 
 
 def plan_batch(options):
-    return plan.plan_batch(session_of(options))
+    return plan(session_of(options))
 
 
 def commit_batch(options, messages, batch_id):
@@ -24,7 +24,7 @@ def abort_batch(options, messages, batch_id, sink_partitions):
 
 
 def plan_write(options):
-    return batch_commit.plan_write(session_of(options))
+    return plan(session_of(options))
 
 
 def write_task(options, task, tail, rows):

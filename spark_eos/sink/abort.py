@@ -1,4 +1,5 @@
-"""Commit worker. A batch failed or the query was stopped: end what is open, undo nothing decided.
+"""Commit worker. A micro-batch or a batch write failed, or the query was stopped: end what is open,
+undo nothing that is decided.
 
 The log is asked first. If the batch is decided (the commit failed behind the decision) it is
 completed. Else the transactions that the messages name are aborted, in Kafka's own order: the
@@ -9,14 +10,14 @@ is fenced, and watched until Spark must have ended the task.
 """
 
 import logging
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from spark_eos.deadline import Deadline
 from spark_eos.endtxn.fence import fence_open, fence_running
 from spark_eos.errors import FencedError, SparkEosError, StaleLogError
-from spark_eos.protocol.decision import RunningBatch, abort_rows, is_as_left
+from spark_eos.protocol.decision import abort_rows, is_as_left
 from spark_eos.protocol.outcome import Outcome
 from spark_eos.protocol.state import TransactionState
 from spark_eos.protocol.transaction import ProducerIdentity
@@ -59,37 +60,23 @@ def not_raising(what: str) -> Iterator[None]:
         _LOG.exception("%s could not be aborted whole", what)
 
 
-def abort_batch(
+def abort(
     session: Session, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> None:
-    """End whatever is open of a micro-batch that failed."""
-    checkpoint = session.checkpoint
-    session.newest_log()
-    end_failed(
-        session,
-        FailedBatch(
-            query_id=session.query_id,
-            batch_id=batch_id,
-            messages=messages,
-            sink_partitions=sink_partitions,
-        ),
-        running=lambda: running_batch(messages, checkpoint.input_digest(batch_id), sink_partitions),
-    )
-
-
-def end_failed(
-    session: Session, failed: FailedBatch, *, running: Callable[[], RunningBatch]
-) -> None:
-    """Complete what is decided, end what is open, and tell the log of it. `running` is the batch
-    for the log, and is asked for only where there is something to tell: it may have to be read.
-    """
+    """Complete what is decided, end what is open, and tell the log of it."""
     deadline = session.deadline()
-    if not session.has_log:  # nothing is decided anywhere
-        _abort_prepared(session, failed.identities, (), deadline)
-        _fence_silent(session, failed, deadline)
+    failed = FailedBatch(
+        query_id=session.query_id,
+        batch_id=batch_id,
+        messages=messages,
+        sink_partitions=sink_partitions,
+    )
+    if not session.has_log:
+        _end_unlogged(session, failed, deadline)
         return
+    session.newest_log()
     owner = Ownership(session)
-    _log_intent(session, failed, owner, running, deadline)
+    _log_intent(session, failed, owner, deadline)
     decided = _decided_identities(session, failed)
     ended = _abort_prepared(session, failed.identities, decided, deadline)
     if owner.is_overtaken():
@@ -105,11 +92,19 @@ def end_failed(
         _log_end(session, failed)
 
 
+def _end_unlogged(session: Session, failed: FailedBatch, deadline: Deadline) -> None:
+    """Of a batch write without a log. Where `commit` may run, it may have sent its first commit
+    request, and nothing may be aborted any more: see commit_without_log.
+    """
+    if not failed.may_be_committing:
+        _abort_prepared(session, failed.identities, (), deadline)
+        _fence_silent(session, failed, deadline)
+
+
 def _log_intent(
     session: Session,
     failed: FailedBatch,
     owner: Ownership,
-    running: Callable[[], RunningBatch],
     deadline: Deadline,
 ) -> None:
     """Log the abort, unless it is certain already that `commit` cannot decide the batch any more.
@@ -121,7 +116,8 @@ def _log_intent(
         return
     log = session.log
     try:
-        batch = replace(running(), cluster_id=session.cluster.coordinator.cluster_id(deadline))
+        batch = running_batch(session, failed.messages, failed.batch_id, failed.sink_partitions)
+        batch = replace(batch, cluster_id=session.cluster.coordinator.cluster_id(deadline))
         at = log.next_timestamp(failed.query_id)
         rows = abort_rows(batch, log.last_batch(failed.query_id), at)
         log.append(failed.query_id, failed.batch_id, rows)

@@ -53,17 +53,17 @@ class BatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit worker: steps 5 and 6."""
         from spark_eos.session import session_of
-        from spark_eos.sink.batch_commit import commit_write
+        from spark_eos.sink.commit import commit
 
         sent = task_messages(messages)
         if sent:
-            commit_write(session_of(self._options), sent)
+            commit(session_of(self._options), sent, self._options.version)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit worker: after a failure."""
         from spark_eos.session import session_of
-        from spark_eos.sink.abort import not_raising
-        from spark_eos.sink.batch_commit import abort_write
+        from spark_eos.sink.abort import abort, not_raising
 
         with not_raising(f"write {self._options.query_id}"):
-            abort_write(session_of(self._options), task_messages(messages), len(messages))
+            sent, version = task_messages(messages), self._options.version
+            abort(session_of(self._options), sent, version, len(messages))

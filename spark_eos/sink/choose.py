@@ -44,10 +44,10 @@ def stream_writer(
 
     if not is_planner:
         return StreamWriter(options)
-    from spark_eos.sink.plan import plan_batch
+    from spark_eos.sink.plan import plan
 
     session = session_of(options)
-    tail = plan_batch(session)
+    tail = plan(session)
     return StreamWriter(options, tail, planned_at=session.clock.monotonic())
 
 
@@ -64,11 +64,11 @@ def batch_writer(
 
         _check_topic(options)
         return AtLeastOnceBatchWriter(options)
-    from spark_eos.sink.batch_commit import plan_write
     from spark_eos.sink.batch_writer import BatchWriter
+    from spark_eos.sink.plan import plan
 
     session = session_of(options)
-    tail = plan_write(session)
+    tail = plan(session)
     planned_at = session.clock.monotonic()
     return BatchWriter(options, tail, run_id=str(uuid.uuid4()), planned_at=planned_at)
 

@@ -21,14 +21,13 @@ from spark_eos.protocol.outcome import ErrorCode, Outcome, error_name
 from spark_eos.protocol.transaction import PreparedTransaction, ProducerIdentity
 from spark_eos.session import Session
 from spark_eos.sink.decide import check
-from spark_eos.sink.message import TaskMessage, same_batch, written_batch
-from spark_eos.sink.version import version_of
+from spark_eos.sink.message import TaskMessage, running_batch, same_batch
 
 _LOG = logging.getLogger(__name__)
 
 
 def commit_without_log(
-    session: Session, messages: Sequence[TaskMessage], deadline: Deadline
+    session: Session, messages: Sequence[TaskMessage], batch_id: int, deadline: Deadline
 ) -> None:
     """Return when every row is visible."""
     transactions = [m.result.transaction for m in messages if m.result.transaction is not None]
@@ -36,8 +35,8 @@ def commit_without_log(
         return
     identities = [transaction.identity for transaction in transactions]
     try:
-        same_batch(messages, version_of(session))
-        batch = written_batch(messages, len(messages))
+        same_batch(messages, batch_id)
+        batch = running_batch(session, messages, batch_id, len(messages))
         check(session, batch, messages[0].planned_at, deadline)
     except BaseException as error:
         _abort(session, identities)

@@ -1,7 +1,7 @@
 """From task to driver: what one task did, inside Spark's commit message."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql.datasource import WriterCommitMessage
@@ -9,9 +9,10 @@ from pyspark.sql.datasource import WriterCommitMessage
 from spark_eos.errors import FencedError, SparkEosError
 from spark_eos.protocol.decision import RunningBatch
 from spark_eos.protocol.replay import QueryTail, TaskResult
+from spark_eos.session import Session
 from spark_eos.sink.task import Task
 
-_NO_INPUT_DIGEST: Final = ""  # a batch write has no offsets that could be compared
+NO_INPUT_DIGEST: Final = ""  # a batch write has no offsets that could be compared
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,17 @@ def same_batch(messages: Sequence[TaskMessage], batch_id: int) -> QueryTail:
 
 
 def running_batch(
-    messages: Sequence[TaskMessage], input_digest: str, sink_partitions: int
+    session: Session, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> RunningBatch:
     """The batch that the messages tell of; some may be missing where it is to be aborted."""
     task = messages[0].task
+    is_streaming = session.is_streaming
     return RunningBatch(
         query_id=task.query_id,
         run_id=task.run_id,
-        batch_id=task.batch_id,
-        input_digest=input_digest,
+        batch_id=batch_id,
+        input_digest=session.checkpoint.input_digest(batch_id) if is_streaming else NO_INPUT_DIGEST,
         sink_partitions=sink_partitions,
         results=tuple(message.result for message in messages),
+        is_batch_write=not is_streaming,
     )
-
-
-def written_batch(messages: Sequence[TaskMessage], sink_partitions: int) -> RunningBatch:
-    """The same for a batch write."""
-    batch = running_batch(messages, _NO_INPUT_DIGEST, sink_partitions)
-    return replace(batch, is_batch_write=True)

@@ -1,11 +1,12 @@
-"""Planner worker. Before a batch: check the job against the cluster, then recover (step 1).
+"""Planner worker. Before a micro-batch or a batch write: check the job against the cluster, then
+recover (step 1).
 
 The cluster is checked at the first batch that this process plans for a query, and the query is
 taken over from whichever driver had it before. Orphans are looked for then too, and whenever the
 log has not moved since the batch before, or does not have that one as complete: it failed or was
 stopped, and may have left something open. And every so often, because a task of a driver that was
 overtaken may open one late, under an id that no batch uses again for long. All may happen in the
-middle of a run, and are harmless there.
+middle of a run, and are harmless there. A batch write has one batch, which is the first.
 """
 
 from typing import Final
@@ -21,17 +22,20 @@ from spark_eos.recovery.ownership import Ownership
 from spark_eos.recovery.recover import recover
 from spark_eos.session import Memory, Session
 from spark_eos.sink.cluster import check_cluster
+from spark_eos.sink.version import check_txn_version
 
 # A look costs a request to each broker.
 _LOOK_FOR_ORPHANS_EVERY_S: Final = 30.0
 
 
-def plan_batch(session: Session) -> QueryTail:
+def plan(session: Session) -> QueryTail:
     """What the tasks must know of the log's tail, when nothing of an earlier run is left over."""
-    deadline, memory = session.deadline(), session.memory
-    is_first, now = not memory.planned, session.clock.monotonic()
+    deadline, memory, now = session.deadline(), session.memory, session.clock.monotonic()
+    is_first = not memory.planned or not session.is_streaming
     if is_first:
         check_cluster(session.options, session.cluster, deadline)
+    if not session.has_log:
+        return QueryTail(query_id=session.query_id)
     log = session.newest_log()
     owner = Ownership(session)
     if not is_first and owner.is_overtaken():
@@ -40,8 +44,11 @@ def plan_batch(session: Session) -> QueryTail:
     if is_first or not _has_gone_on(memory, log.last_batch_id(session.query_id)):
         _check_same_query(session)
         owner.take_over(deadline)
-        check_input_as_logged(session, deadline)
+        if session.is_streaming:
+            check_input_as_logged(session, deadline)
     tail = recover(session, deadline)
+    if not session.is_streaming:
+        check_txn_version(session, tail, deadline)
     if is_first or _may_have_orphans(memory, tail, now):
         abort_orphans(session, deadline)
         memory.orphans_at = now

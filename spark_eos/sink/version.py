@@ -18,11 +18,6 @@ from spark_eos.protocol.version import check_same_rows
 from spark_eos.session import Session
 
 
-def version_of(session: Session) -> int:
-    """The version that is written."""
-    return _options(session).version
-
-
 def check_txn_version(session: Session, tail: QueryTail, deadline: Deadline) -> None:
     """Planner worker. Raise where the version can neither be written nor be taken for written."""
     options, log = _options(session), session.log

@@ -54,20 +54,20 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit worker: steps 5 and 6."""
         from spark_eos.session import session_of
-        from spark_eos.sink.commit import commit_batch
+        from spark_eos.sink.commit import commit
 
         sent = task_messages(messages)
         if sent:
-            commit_batch(session_of(self._options, sent[0].task.query_id), sent, batchId)
+            commit(session_of(self._options, sent[0].task.query_id), sent, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit worker: after a failure or a stop."""
         from spark_eos.session import session_of
-        from spark_eos.sink.abort import abort_batch, not_raising
+        from spark_eos.sink.abort import abort, not_raising
 
         with not_raising(f"batch {batchId}"):
             sent = task_messages(messages)
-            abort_batch(session_of(self._options), sent, batchId, len(messages))
+            abort(session_of(self._options), sent, batchId, len(messages))
 
 
 def task_messages(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:

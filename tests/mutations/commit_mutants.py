@@ -116,7 +116,7 @@ COMMIT_MUTANTS = (
     mutant(
         "abort() ends transactions before the log knows",
         "sink/abort.py",
-        "    _log_intent(session, failed, owner, running, deadline)\n",
+        "    _log_intent(session, failed, owner, deadline)\n",
         tests="tests/simulation/test_stop_in_commit.py",
     ),
     mutant(
@@ -147,7 +147,7 @@ COMMIT_MUTANTS = (
     ),
     mutant(
         "a write whose end could not be logged has failed",
-        "sink/batch_commit.py",
+        "sink/commit.py",
         "    except SparkEosError:\n        # Do not",
         "    except ZeroDivisionError:\n        # Do not",
         tests="tests/simulation/test_batch_write.py",

@@ -15,7 +15,7 @@ import spark_eos.log.settle
 import spark_eos.log.tail
 import spark_eos.session
 import spark_eos.sink.abort
-import spark_eos.sink.batch_commit
+import spark_eos.sink.commit
 import spark_eos.sink.commit_without_log
 import spark_eos.sink.task
 import spark_eos.sink.writer
@@ -62,6 +62,6 @@ def simulated():
         patch.setattr(sink.task, "current_task", lambda: current().task)
         patch.setattr(TaskContext, "get", task_context)
         patch.setattr(sink.writer, "task_started", lambda: None)
-        for module in (sink.abort, sink.batch_commit, sink.commit_without_log):
+        for module in (sink.abort, sink.commit, sink.commit_without_log):
             patch.setattr(module, "_LOG", Watched())
         yield

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from spark_eos.options import sink_options
-from spark_eos.sink.plan import plan_batch
+from spark_eos.sink.plan import plan
 from spark_eos.sink.task import Task
 from spark_eos.sink.writer import StreamWriter
 from tests.simulation.broker import Broker
@@ -152,7 +152,7 @@ class Driver:
         """The writer that travels to the tasks."""
         with running(self._planner):
             session = session_of(self._options)
-            tail = plan_batch(session)
+            tail = plan(session)
             return StreamWriter(self._options, tail, planned_at=session.clock.monotonic())
 
     def run_tasks(self, batch_id):

@@ -11,8 +11,8 @@ write fails.
 import pickle
 
 from spark_eos.options import batch_write_options
-from spark_eos.sink.batch_commit import plan_write
 from spark_eos.sink.batch_writer import BatchWriter
+from spark_eos.sink.plan import plan
 from tests.simulation.clients import session_of
 from tests.simulation.driver import Driver, no_file
 from tests.simulation.process import port, running
@@ -42,7 +42,7 @@ class Job(Driver):
     def plan(self):
         with running(self._planner):
             session = session_of(self._options)
-            tail = plan_write(session)
+            tail = plan(session)
             planned_at = session.clock.monotonic()
             writer = BatchWriter(self._options, tail, self._run_id, planned_at)
         self._sent = pickle.dumps(writer)

@@ -1,6 +1,7 @@
 """A batch write without a log: before the first commit request all is aborted, after it nothing."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,8 @@ from spark_eos.protocol.transaction import (
     ProducerIdentity,
     TransactionDescription,
 )
-from spark_eos.sink import batch_commit, commit_without_log
+from spark_eos.sink.abort import abort
+from spark_eos.sink.commit_without_log import commit_without_log
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.task import Task
 from tests.steps import session_with
@@ -59,6 +61,7 @@ class Coordinator:
     def __init__(self, *codes, states=None, leaders=None):
         self.codes, self.states, self.leaders = codes, states or {}, leaders
         self.ended = []
+        self.fenced = []
 
     def await_leaders(self, partitions, _topic_ids, _deadline):
         assert partitions == {("invoices", 0)}
@@ -82,6 +85,13 @@ class Coordinator:
     def cluster_id(self, _deadline):
         return "here"
 
+    def fence(self, transactional_ids, *, timeout_ms, deadline):  # noqa: ARG002 - the product's
+        self.fenced += transactional_ids
+        return {
+            name: ProducerIdentity(transactional_id=name, producer_id=1, producer_epoch=0)
+            for name in transactional_ids
+        }
+
     def end(self, transactions, *, committed, deadline):
         assert not deadline.passed
         self.ended += [(t.producer_id, "commit" if committed else "abort") for t in transactions]
@@ -96,7 +106,7 @@ class Coordinator:
 def commit():
     def run(coordinator, *messages):
         session = session_with(coordinator, OPTIONS.query_id, options=OPTIONS)
-        commit_without_log.commit_without_log(session, messages, Deadline.after_ms(30_000))
+        commit_without_log(session, messages, 0, Deadline.after_ms(30_000))
 
     return run
 
@@ -179,19 +189,18 @@ def test_write_of_which_every_transaction_was_refused_can_be_run_again(commit):
     assert {word for _, word in coordinator.ended} == {"commit"}
 
 
-def test_abort_with_every_message_ends_nothing(monkeypatch):
+def test_abort_with_every_message_ends_nothing():
     """`commit` may run in another process, and may have sent its first request."""
-    monkeypatch.setattr(
-        batch_commit, "end_failed", lambda *_a, **_k: pytest.fail("a transaction was ended")
-    )
-    session = session_with(Coordinator(), OPTIONS.query_id, options=OPTIONS)
-    batch_commit.abort_write(session, [message(0), message(1)], 2)
-    batch_commit.abort_write(session, [], 0)
+    coordinator = Coordinator()
+    session = session_with(coordinator, OPTIONS.query_id, options=OPTIONS)
+    abort(session, [message(0), message(1)], 0, 2)
+    abort(session, [], 0, 0)
+    assert coordinator.ended == []
 
 
-def test_abort_that_misses_a_message_ends_the_others(monkeypatch):
-    ended = []
-    monkeypatch.setattr(batch_commit, "end_failed", lambda *a, **_k: ended.append(a))
-    session = session_with(Coordinator(), OPTIONS.query_id, options=OPTIONS)
-    batch_commit.abort_write(session, [message(0)], 2)
-    assert len(ended) == 1
+def test_abort_that_misses_a_message_ends_the_others():
+    coordinator = Coordinator(states={1: TransactionState.EMPTY})
+    soon = replace(OPTIONS, api_timeout_ms=200)  # so long the task that sent nothing is watched
+    abort(session_with(coordinator, OPTIONS.query_id, options=soon), [message(0)], 0, 2)
+    assert coordinator.ended == [(0, "abort")]
+    assert coordinator.fenced == [f"spark-eos-{OPTIONS.query_id}-1"]
