@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from spark_eos.log import TransactionLog
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import (
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import (
     PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from spark_eos.deadline import Clock, Deadline
 from spark_eos.errors import SparkEosError
-from spark_eos.kafka.client_config import ClientConfig
 from spark_eos.kafka.cluster import Cluster
+from spark_eos.kafka.config.client_config import ClientConfig
 from spark_eos.options import BatchWriteOptions, SinkOptions, WriteOptions
 from spark_eos.options.sink import AtLeastOnceOptions
-from spark_eos.protocol.transactional_id import TransactionalId
+from spark_eos.protocol.transactions.transactional_id import TransactionalId
 
 if TYPE_CHECKING:
     from spark_eos.checkpoint.checkpoint import Checkpoint

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from spark_eos.options import batch_write_options
 from spark_eos.session import Session, session_of
 from spark_eos.sink.batch_writer import BatchWriter
-from spark_eos.sink.plan import plan
-from spark_eos.sink.write import write_partition
+from spark_eos.sink.driver.plan import plan
+from spark_eos.sink.task.write import write_partition
 from spark_eos.sink.writer import StreamWriter
 
 

@@ -16,8 +16,8 @@ from pyarrow import fs
 from spark_eos.checkpoint.file_source import files_between, log_offset
 from spark_eos.errors import OptionError, RetriableError
 from spark_eos.log.table import table_uri
-from spark_eos.protocol.offset_limit import Offsets
-from spark_eos.protocol.offset_map import kafka_offsets
+from spark_eos.protocol.offsets.offset_limit import Offsets
+from spark_eos.protocol.offsets.offset_map import kafka_offsets
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

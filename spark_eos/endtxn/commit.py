@@ -18,12 +18,12 @@ from spark_eos.errors import (
     OptionError,
     TopicReplacedError,
 )
-from spark_eos.kafka.coordinator import EndAnswer
-from spark_eos.protocol.acknowledgement import Risk, acknowledgement
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.outcome import AUTHORIZATION, Outcome, error_name
-from spark_eos.protocol.transaction import TransactionRecord
-from spark_eos.protocol.transactional_id import parse_transactional_id
+from spark_eos.kafka.coordinator.client import EndAnswer
+from spark_eos.protocol.transactions.acknowledgement import Risk, acknowledgement
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.outcome import AUTHORIZATION, Outcome, error_name
+from spark_eos.protocol.transactions.transaction import TransactionRecord
+from spark_eos.protocol.transactions.transactional_id import parse_transactional_id
 from spark_eos.session import Session
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 from spark_eos.session import Session
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_eos.deadline import Deadline
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transactional_id import parse_transactional_id
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transactional_id import parse_transactional_id
 from spark_eos.session import Session
 
 # Spark kills a Python worker this long after its task was cancelled: spark.python.task.killTimeout.

@@ -8,9 +8,9 @@ wrote to others, its rows are visible there, and it is not written again: that w
 from collections.abc import Container, Sequence
 
 from spark_eos.deadline import Deadline
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.outcome import Outcome
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.outcome import Outcome
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 from spark_eos.session import Session
 
 

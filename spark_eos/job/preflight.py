@@ -20,7 +20,7 @@ from spark_eos.options import (
     sink_options,
     stream_options,
 )
-from spark_eos.sink.cluster import check_cluster, check_topic
+from spark_eos.sink.driver.preflight import check_cluster, check_topic
 from spark_eos.source.offsets import offset_reader, resolve_partitions
 
 

@@ -9,16 +9,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka import metadata
-from spark_eos.kafka.client_config import ClientConfig, check_librdkafka
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.offset_limit import Offsets, TopicPartition
-from spark_eos.protocol.transaction import PartitionOffsets
+from spark_eos.kafka.admin import metadata
+from spark_eos.kafka.config.client_config import ClientConfig, check_librdkafka
+from spark_eos.protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.transaction import PartitionOffsets
 
 if TYPE_CHECKING:
-    from spark_eos.kafka.coordinator import CoordinatorClient
-    from spark_eos.kafka.group import ConsumerGroups
-    from spark_eos.kafka.transactional_producer import TransactionalProducer
+    from spark_eos.kafka.admin.group import ConsumerGroups
+    from spark_eos.kafka.coordinator.client import CoordinatorClient
+    from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
 
 
 class Cluster:
@@ -30,14 +30,14 @@ class Cluster:
     @cached_property
     def coordinator(self) -> "CoordinatorClient":
         """The client of every transaction coordinator; warm after the first question."""
-        from spark_eos.kafka.coordinator import CoordinatorClient
+        from spark_eos.kafka.coordinator.client import CoordinatorClient
 
         return CoordinatorClient(self.config)
 
     @cached_property
     def groups(self) -> "ConsumerGroups":
         """The client of every group coordinator."""
-        from spark_eos.kafka.group import ConsumerGroups
+        from spark_eos.kafka.admin.group import ConsumerGroups
 
         return ConsumerGroups(self.config)
 
@@ -45,7 +45,7 @@ class Cluster:
         self, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
     ) -> "TransactionalProducer":
         """A producer of one transaction. Not kept: one epoch, one transaction."""
-        from spark_eos.kafka.transactional_producer import TransactionalProducer
+        from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
 
         return TransactionalProducer(
             self.config, transactional_id, timeout_ms=timeout_ms, send_timeout_ms=send_timeout_ms
@@ -75,7 +75,7 @@ class Cluster:
         self, transactions: Sequence[tuple[str, Sequence[PartitionOffsets]]], deadline: Deadline
     ) -> dict[str, Fate]:
         """What the data says of transactions that their coordinators have forgotten."""
-        from spark_eos.kafka.visibility import fates
+        from spark_eos.kafka.consume.visibility import fates
 
         return fates(self.config, transactions, deadline)
 

@@ -45,9 +45,9 @@ from spark_eos.log.table import (
     unreadable_error,
 )
 from spark_eos.log.tail import Tail, after_append, find_tail, read_tail
-from spark_eos.protocol.batch import LoggedBatch, latest_batch
-from spark_eos.protocol.ownership import Token
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.batch import LoggedBatch, latest_batch
+from spark_eos.protocol.transactions.ownership import Token
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 _LOG = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from datetime import datetime, timedelta
 
 from spark_eos.log.record import entry_order, newest_per_id
 from spark_eos.log.tail import Tail
-from spark_eos.protocol.batch import latest_batch
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.batch import latest_batch
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 _Group = list[TransactionRecord]
 

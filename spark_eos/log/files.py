@@ -29,7 +29,7 @@ from pyarrow.fs import FileType
 from spark_eos.errors import CorruptLogError
 from spark_eos.log import durable
 from spark_eos.log.record import EPOCH, SCHEMA, from_table, to_rows, to_schema
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 _MILLISECOND = timedelta(milliseconds=1)
 _COMPACTED: Final = re.compile(r"compacted-(\d+)-.*\.parquet")

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from spark_eos.errors import CorruptLogError
 from spark_eos.log.record import entry_order
 from spark_eos.log.tail import Tail
-from spark_eos.protocol.acknowledgement import Risk
-from spark_eos.protocol.state import TransactionState, transition
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.acknowledgement import Risk
+from spark_eos.protocol.transactions.state import TransactionState, transition
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 
 def check_append(tail: Tail, batch_id: int, records: Sequence[TransactionRecord]) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from spark_eos.errors import LogVersionError
-from spark_eos.protocol.state import state_named
-from spark_eos.protocol.transaction import (
+from spark_eos.protocol.transactions.state import state_named
+from spark_eos.protocol.transactions.transaction import (
     RECORD_VERSION,
     PartitionOffsets,
     ProducerIdentity,

@@ -14,8 +14,8 @@ from spark_eos.log.cause import cause_of
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.record import from_table, to_table
 from spark_eos.log.tail import Tail
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 
 def holds_rows(table: DeltaTable, store: FileStore, records: Sequence[TransactionRecord]) -> bool:

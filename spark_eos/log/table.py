@@ -23,7 +23,7 @@ from spark_eos.errors import (
 from spark_eos.log.cause import cause_of
 from spark_eos.log.files import FileStore, is_data_file, live_files
 from spark_eos.log.record import ADDED_COLUMNS, SCHEMA, check_record_version
-from spark_eos.protocol.transaction import RECORD_VERSION
+from spark_eos.protocol.transactions.transaction import RECORD_VERSION
 
 _COMMITS: Final = "_delta_log"
 # What to do where files of the log are gone. An older state of it is found out by its epochs.

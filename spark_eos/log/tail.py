@@ -8,7 +8,7 @@ Each append moves some of Delta's application transactions, in the same commit a
 | `<query id>/batch-since` | when the first row of that batch was logged, in microseconds |
 | `<query id>/newest` | when the newest row of the query was logged, in microseconds |
 | `<query id>/driver` | a number for the driver that was started last |
-| `<query id>/start` | the mark of that start (protocol/ownership.py) |
+| `<query id>/start` | the mark of that start (protocol/transactions/ownership.py) |
 | `<query id>/token` | epoch and mark of the last move of the query's own producer epoch |
 | `<query id>/token-producer` | its producer id |
 | `<query id>/token-place` | a short name for its cluster and transactional id |
@@ -27,9 +27,9 @@ from deltalake import DeltaTable, Transaction
 
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.record import EPOCH, MICROSECOND
-from spark_eos.protocol.batch import LoggedBatch, latest_batch
-from spark_eos.protocol.ownership import ProducerEpoch, Token
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.batch import LoggedBatch, latest_batch
+from spark_eos.protocol.transactions.ownership import ProducerEpoch, Token
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 _MARK_BITS: Final = 32
 _NO_EPOCH: Final = ProducerEpoch(-1, -1)

@@ -9,7 +9,7 @@ from typing import Final
 from spark_eos.errors import OptionError
 from spark_eos.options.offset_json import offsets, timestamps
 from spark_eos.options.values import number
-from spark_eos.protocol.offset_limit import (
+from spark_eos.protocol.offsets.offset_limit import (
     EARLIEST,
     LATEST,
     Everywhere,

@@ -9,9 +9,9 @@ import re
 from typing import Any, Final
 
 from spark_eos.errors import OptionError
-from spark_eos.protocol.offset_limit import EARLIEST, TopicPartition
-from spark_eos.protocol.offset_map import is_topic_id
-from spark_eos.protocol.topic_name import RULE, is_topic_name
+from spark_eos.protocol.offsets.offset_limit import EARLIEST, TopicPartition
+from spark_eos.protocol.offsets.offset_map import is_topic_id
+from spark_eos.protocol.offsets.topic_name import RULE, is_topic_name
 
 _PARTITION = re.compile(r"[0-9]{1,10}")
 _LAST_PARTITION: Final = 2**31 - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_eos.errors import OptionError
-from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.config.client_config import ClientConfig
 from spark_eos.options.values import (
     DEFAULT_API_TIMEOUT_MS,
     boolean,
@@ -18,8 +18,8 @@ from spark_eos.options.values import (
     required,
     text,
 )
-from spark_eos.protocol.topic_name import RULE, is_topic_name
-from spark_eos.protocol.transactional_id import is_prefix
+from spark_eos.protocol.offsets.topic_name import RULE, is_topic_name
+from spark_eos.protocol.transactions.transactional_id import is_prefix
 
 # The broker's default maximum (transaction.max.timeout.ms): a batch must be able to take its time,
 # and what a crash leaves open is aborted by the next start, not by the time-out.

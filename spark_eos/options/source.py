@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_eos.errors import OptionError
-from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.config.client_config import ClientConfig
 from spark_eos.options.limits import ending, starting
 from spark_eos.options.snapshot import SNAPSHOT, SnapshotOptions, snapshot
 from spark_eos.options.subscription import subscription
@@ -25,8 +25,8 @@ from spark_eos.options.values import (
     refuse_unknown,
     text,
 )
-from spark_eos.protocol.offset_limit import EARLIEST, LATEST, GroupOffsets, OffsetLimit
-from spark_eos.protocol.subscription import Subscription
+from spark_eos.protocol.offsets.offset_limit import EARLIEST, LATEST, GroupOffsets, OffsetLimit
+from spark_eos.protocol.offsets.subscription import Subscription
 
 DEFAULT_MAX_TRIGGER_DELAY_MS: Final = 15 * 60 * 1000
 DEFAULT_POLL_TIMEOUT_MS: Final = 120_000

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from spark_eos.errors import OptionError
 from spark_eos.options.offset_json import partitions
-from spark_eos.protocol.subscription import Assign, Pattern, Subscribe, Subscription
-from spark_eos.protocol.topic_name import RULE, is_topic_name
+from spark_eos.protocol.offsets.subscription import Assign, Pattern, Subscribe, Subscription
+from spark_eos.protocol.offsets.topic_name import RULE, is_topic_name
 
 
 def subscription(given: Mapping[str, str]) -> Subscription:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from spark_eos.errors import OptionError
-from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.config.client_config import ClientConfig
 
 KAFKA: Final = "kafka."
 DEFAULT_API_TIMEOUT_MS: Final = 60_000

@@ -7,8 +7,8 @@ rows, so a change is noticed. A batch that runs again is compared when it is dec
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError
-from spark_eos.protocol.acknowledgement import Risk, acknowledgement
-from spark_eos.protocol.replay import is_same_input
+from spark_eos.protocol.transactions.acknowledgement import Risk, acknowledgement
+from spark_eos.protocol.transactions.replay import is_same_input
 from spark_eos.recovery.ownership import Ownership
 from spark_eos.session import Session
 

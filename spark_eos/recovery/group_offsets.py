@@ -10,9 +10,9 @@ import json
 import logging
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka.group import ConsumerGroups
-from spark_eos.protocol.offset_limit import Offsets
-from spark_eos.protocol.offset_map import from_map
+from spark_eos.kafka.admin.group import ConsumerGroups
+from spark_eos.protocol.offsets.offset_limit import Offsets
+from spark_eos.protocol.offsets.offset_map import from_map
 from spark_eos.session import Session
 
 _LOG = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ was deleted, restored from a backup, or the option names another one now.
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import StaleLogError
-from spark_eos.protocol.state import COMMITTED_STATES
-from spark_eos.protocol.transactional_id import parse_transactional_id
+from spark_eos.protocol.transactions.state import COMMITTED_STATES
+from spark_eos.protocol.transactions.transactional_id import parse_transactional_id
 from spark_eos.session import Session
 
 

@@ -1,8 +1,9 @@
 """Planner and commit worker. Take a query over, and stop where its log is not the one that counts.
 
-`protocol/ownership.py` has the reasons. A driver starts a query before it recovers it: from then on
-no older driver can log anything (Delta), or complete a decision (Kafka). A driver is an application
-of Spark with a log, so a planner or a query that is started again in it owns the query already.
+`protocol/transactions/ownership.py` has the reasons. A driver starts a query before it recovers it:
+from then on no older driver can log anything (Delta), or complete a decision (Kafka). A driver is
+an application of Spark with a log, so a planner or a query that is started again in it owns the
+query already.
 """
 
 import logging
@@ -18,8 +19,13 @@ from spark_eos.errors import (
     SparkEosError,
     StaleLogError,
 )
-from spark_eos.protocol.acknowledgement import NO_BATCH, Risk, acknowledged_row, acknowledgement
-from spark_eos.protocol.ownership import (
+from spark_eos.protocol.transactions.acknowledgement import (
+    NO_BATCH,
+    Risk,
+    acknowledged_row,
+    acknowledgement,
+)
+from spark_eos.protocol.transactions.ownership import (
     NO_MARK,
     Position,
     ProducerEpoch,
@@ -32,8 +38,8 @@ from spark_eos.protocol.ownership import (
     sign_of_restored_kafka,
     unknown_position,
 )
-from spark_eos.protocol.transaction import TransactionDescription, TransactionRecord
-from spark_eos.protocol.transactional_id import (
+from spark_eos.protocol.transactions.transaction import TransactionDescription, TransactionRecord
+from spark_eos.protocol.transactions.transactional_id import (
     driver_id,
     parse_transactional_id,
 )

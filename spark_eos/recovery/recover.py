@@ -13,10 +13,10 @@ from spark_eos.endtxn.decided_here import check_decided_here
 from spark_eos.endtxn.lost_topic import give_up_lost
 from spark_eos.errors import OutcomeUnknownError, RetriableError
 from spark_eos.failpoints import failpoint
-from spark_eos.protocol.batch import LoggedBatch
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.recovery_plan import RecoveryPlan, Verdict, plan_recovery
-from spark_eos.protocol.replay import QueryTail
+from spark_eos.protocol.transactions.batch import LoggedBatch
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.recovery_plan import RecoveryPlan, Verdict, plan_recovery
+from spark_eos.protocol.transactions.replay import QueryTail
 from spark_eos.recovery.ownership import Ownership
 from spark_eos.session import Session
 

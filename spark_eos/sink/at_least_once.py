@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def write_rows(options: WriteOptions, batches: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
     """Task worker. Returns when the brokers have taken every row."""
     from spark_eos.deadline import Deadline
-    from spark_eos.kafka.producer import IdempotentProducer
-    from spark_eos.sink.write import PartitionWrite
+    from spark_eos.kafka.produce.idempotent_producer import IdempotentProducer
+    from spark_eos.sink.task.write import PartitionWrite
 
     timeout_ms = options.api_timeout_ms
     written = PartitionWrite(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from spark_eos.options import BatchWriteOptions
-from spark_eos.protocol.replay import QueryTail
+from spark_eos.protocol.transactions.replay import QueryTail
 from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task import Task, current_partition
+from spark_eos.sink.task.context import Task, current_partition
 from spark_eos.sink.writer import task_messages
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Task worker: steps 2 and 3."""
         from spark_eos.session import session_of
-        from spark_eos.sink.write import write_partition
+        from spark_eos.sink.task.write import write_partition
 
         task = Task(
             query_id=self._options.query_id,
@@ -53,7 +53,7 @@ class BatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit worker: steps 5 and 6."""
         from spark_eos.session import session_of
-        from spark_eos.sink.commit import commit
+        from spark_eos.sink.driver.commit import commit
 
         sent = task_messages(messages)
         if sent:
@@ -62,7 +62,7 @@ class BatchWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit worker: after a failure."""
         from spark_eos.session import session_of
-        from spark_eos.sink.abort import abort, not_raising
+        from spark_eos.sink.driver.abort import abort, not_raising
 
         with not_raising(f"write {self._options.query_id}"):
             sent, version = task_messages(messages), self._options.version

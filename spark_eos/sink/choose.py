@@ -34,7 +34,7 @@ def stream_writer(
         from spark_eos.sink.at_least_once import AtLeastOnceStreamWriter
 
         if is_planner:
-            from spark_eos.sink.hand_over import hand_over
+            from spark_eos.sink.driver.hand_over import hand_over
 
             _check_topic(options)
             if options.checkpoint_location is not None:
@@ -44,7 +44,7 @@ def stream_writer(
 
     if not is_planner:
         return StreamWriter(options)
-    from spark_eos.sink.plan import plan
+    from spark_eos.sink.driver.plan import plan
 
     session = session_of(options)
     tail = plan(session)
@@ -65,7 +65,7 @@ def batch_writer(
         _check_topic(options)
         return AtLeastOnceBatchWriter(options)
     from spark_eos.sink.batch_writer import BatchWriter
-    from spark_eos.sink.plan import plan
+    from spark_eos.sink.driver.plan import plan
 
     session = session_of(options)
     tail = plan(session)
@@ -78,7 +78,7 @@ def _check_topic(options: WriteOptions) -> None:
 
     from spark_eos.deadline import Deadline
     from spark_eos.kafka.cluster import Cluster
-    from spark_eos.sink.cluster import check_topic
+    from spark_eos.sink.driver.preflight import check_topic
 
     with closing(Cluster(options.client)) as cluster:
         check_topic(options, cluster, Deadline.after_ms(options.api_timeout_ms))

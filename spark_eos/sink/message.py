@@ -7,10 +7,10 @@ from typing import Final
 from pyspark.sql.datasource import WriterCommitMessage
 
 from spark_eos.errors import FencedError, SparkEosError
-from spark_eos.protocol.decision import RunningBatch
-from spark_eos.protocol.replay import QueryTail, TaskResult
+from spark_eos.protocol.transactions.decision import RunningBatch
+from spark_eos.protocol.transactions.replay import QueryTail, TaskResult
 from spark_eos.session import Session
-from spark_eos.sink.task import Task
+from spark_eos.sink.task.context import Task
 
 NO_INPUT_DIGEST: Final = ""  # a batch write has no offsets that could be compared
 

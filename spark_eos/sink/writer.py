@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from spark_eos.errors import SparkEosError
 from spark_eos.options import SinkOptions
-from spark_eos.protocol.replay import QueryTail
+from spark_eos.protocol.transactions.replay import QueryTail
 from spark_eos.sink.message import TaskMessage
 from spark_eos.worker import task_started
 
@@ -37,8 +37,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Task worker: steps 2 and 3."""
         task_started()
         from spark_eos.session import session_of
-        from spark_eos.sink.task import current_task
-        from spark_eos.sink.write import write_partition
+        from spark_eos.sink.task.context import current_task
+        from spark_eos.sink.task.write import write_partition
 
         if self._tail is None:
             raise SparkEosError("a writer that was not planned cannot write")
@@ -54,7 +54,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit worker: steps 5 and 6."""
         from spark_eos.session import session_of
-        from spark_eos.sink.commit import commit
+        from spark_eos.sink.driver.commit import commit
 
         sent = task_messages(messages)
         if sent:
@@ -63,7 +63,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commit worker: after a failure or a stop."""
         from spark_eos.session import session_of
-        from spark_eos.sink.abort import abort, not_raising
+        from spark_eos.sink.driver.abort import abort, not_raising
 
         with not_raising(f"batch {batchId}"):
             sent = task_messages(messages)

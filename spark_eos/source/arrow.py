@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from spark_eos.errors import SparkEosError
-from spark_eos.kafka import records as fields
-from spark_eos.protocol.offset_range import OffsetRange
+from spark_eos.kafka.consume import records as fields
+from spark_eos.protocol.offsets.offset_range import OffsetRange
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _MICROSECONDS: Final = 1000

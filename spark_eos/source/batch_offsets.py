@@ -2,7 +2,7 @@
 
 from spark_eos.errors import OptionError
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_range import OffsetRange, PlannedRange, divide
+from spark_eos.protocol.offsets.offset_range import OffsetRange, PlannedRange, divide
 from spark_eos.source.filters import Pushed
 from spark_eos.source.offsets import (
     ending_offsets,

@@ -22,8 +22,8 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from spark_eos.protocol.offset_limit import TopicPartition
-from spark_eos.protocol.offset_range import OffsetRange
+from spark_eos.protocol.offsets.offset_limit import TopicPartition
+from spark_eos.protocol.offsets.offset_range import OffsetRange
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

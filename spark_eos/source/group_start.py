@@ -6,9 +6,9 @@ from typing import Final
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
-from spark_eos.kafka.group import ConsumerGroups
+from spark_eos.kafka.admin.group import ConsumerGroups
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_limit import EARLIEST, Offsets, TopicPartition
+from spark_eos.protocol.offsets.offset_limit import EARLIEST, Offsets, TopicPartition
 
 _LOG = logging.getLogger(__name__)
 

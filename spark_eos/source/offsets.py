@@ -6,11 +6,11 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from spark_eos.errors import OptionError
-from spark_eos.kafka.consumer import check_consumer
-from spark_eos.kafka.data_loss import DataLoss
-from spark_eos.kafka.offset_reader import OffsetReader, Retries
+from spark_eos.kafka.admin.offset_reader import OffsetReader, Retries
+from spark_eos.kafka.consume.consumer import check_consumer
+from spark_eos.kafka.consume.data_loss import DataLoss
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_limit import (
+from spark_eos.protocol.offsets.offset_limit import (
     EARLIEST,
     LATEST,
     Everywhere,
@@ -22,7 +22,7 @@ from spark_eos.protocol.offset_limit import (
     SpecificTimestamps,
     TopicPartition,
 )
-from spark_eos.protocol.subscription import Assign, Pattern
+from spark_eos.protocol.offsets.subscription import Assign, Pattern
 from spark_eos.source.group_start import group_start
 from spark_eos.source.read import consumer_settings
 

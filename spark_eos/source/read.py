@@ -12,11 +12,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from spark_eos.errors import DataLossError, SparkEosError
-from spark_eos.kafka.consumer import ConsumerSettings, read
-from spark_eos.kafka.data_loss import DataLoss
-from spark_eos.kafka.range_reader import ReadPolicy
+from spark_eos.kafka.consume.consumer import ConsumerSettings, read
+from spark_eos.kafka.consume.data_loss import DataLoss
+from spark_eos.kafka.consume.range_reader import ReadPolicy
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_range import OffsetRange
+from spark_eos.protocol.offsets.offset_range import OffsetRange
 from spark_eos.source.arrow import record_batch
 
 _BATCH_RECORDS: Final = 10_000

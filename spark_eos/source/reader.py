@@ -22,9 +22,9 @@ from pyspark.sql.streaming.datasource import (
 
 from spark_eos.errors import DataLossError
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.offset_map import from_map, to_map, topic_ids_of
-from spark_eos.protocol.offset_range import PlannedRange
-from spark_eos.protocol.stream_position import StreamPosition
+from spark_eos.protocol.offsets.offset_map import from_map, to_map, topic_ids_of
+from spark_eos.protocol.offsets.offset_range import PlannedRange
+from spark_eos.protocol.offsets.stream_position import StreamPosition
 from spark_eos.source.batch_offsets import plan_ranges
 from spark_eos.source.filters import Pushed
 from spark_eos.source.read import read_range

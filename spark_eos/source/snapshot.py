@@ -12,17 +12,17 @@ from typing import Final
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, OptionError, TopicReplacedError
-from spark_eos.kafka.metadata import cluster_id, topic_ids
-from spark_eos.kafka.visibility import fates
+from spark_eos.kafka.admin.metadata import cluster_id, topic_ids
+from spark_eos.kafka.consume.visibility import fates
 from spark_eos.log import TransactionLog
 from spark_eos.log.table import log_exists
 from spark_eos.options import SourceOptions
 from spark_eos.options.snapshot import SnapshotOptions
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.offset_limit import Offsets, TopicPartition
-from spark_eos.protocol.offset_range import OffsetRange
-from spark_eos.protocol.snapshot import BatchOutput, limited, outputs, whole_batches
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos.protocol.offsets.offset_range import OffsetRange
+from spark_eos.protocol.offsets.snapshot import BatchOutput, limited, outputs, whole_batches
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 
 _LOG = logging.getLogger(__name__)
 

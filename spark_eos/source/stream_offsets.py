@@ -21,13 +21,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from spark_eos.kafka.data_loss import DataLoss
+from spark_eos.kafka.consume.data_loss import DataLoss
 from spark_eos.options import SourceOptions
-from spark_eos.protocol.admission import available, rate_limited
-from spark_eos.protocol.offset_limit import LATEST, Everywhere, Offsets, TopicPartition
-from spark_eos.protocol.offset_range import OffsetRange, divide
-from spark_eos.protocol.stream_position import StreamPosition, TopicIds, replaced
-from spark_eos.protocol.subscription import Assign, Pattern, Subscribe
+from spark_eos.protocol.offsets.admission import available, rate_limited
+from spark_eos.protocol.offsets.offset_limit import LATEST, Everywhere, Offsets, TopicPartition
+from spark_eos.protocol.offsets.offset_range import OffsetRange, divide
+from spark_eos.protocol.offsets.stream_position import StreamPosition, TopicIds, replaced
+from spark_eos.protocol.offsets.subscription import Assign, Pattern, Subscribe
 from spark_eos.source.offsets import (
     offset_reader,
     open_snapshot,

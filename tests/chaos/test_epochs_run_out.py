@@ -5,8 +5,8 @@ from contextlib import contextmanager
 import pytest
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator.client import CoordinatorClient
 from tests.epochs import LAST_EPOCH, wear
 
 EPOCHS_LEFT = (4, 3, 2, 1)  # by sink partition, so that each step below meets an end of epochs

@@ -14,11 +14,11 @@ from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.embedded.layout import open_layout
 from spark_eos.errors import BrokerUnreachableError, OptionError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.metadata import max_transaction_timeout_ms, partition_counts
-from spark_eos.protocol.outcome import Outcome
-from spark_eos.protocol.transaction import ProducerIdentity
+from spark_eos.kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos.protocol.transactions.outcome import Outcome
+from spark_eos.protocol.transactions.transaction import ProducerIdentity
 
 if TYPE_CHECKING:
     from tests.conftest import TopicFactory

@@ -14,11 +14,11 @@ import pytest
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OperatorError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator.client import CoordinatorClient
 from spark_eos.options import batch_write_options
 from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task import Task
+from spark_eos.sink.task.context import Task
 from tests.chaos.bench.cluster import free_ports, launch_behind
 from tests.chaos.bench.proxy import CUT_AFTER, DELAY, DROP, HOST, Proxies, Rule
 from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values

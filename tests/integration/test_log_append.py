@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from spark_eos.errors import CorruptLogError, FencedError, RetriableError
 from spark_eos.log import TransactionLog, delta, retention
 from spark_eos.log.files import FileStore
-from spark_eos.protocol.batch import LoggedBatch
+from spark_eos.protocol.transactions.batch import LoggedBatch
 from tests.unit.log.builders import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,

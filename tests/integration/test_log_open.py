@@ -19,7 +19,7 @@ from spark_eos.log.files import FileStore
 from spark_eos.log.record import SCHEMA, to_rows, to_table
 from spark_eos.log.retention import Task, run_maintenance
 from spark_eos.log.table import VERSION_PROPERTY, log_exists
-from spark_eos.protocol.transaction import RECORD_VERSION
+from spark_eos.protocol.transactions.transaction import RECORD_VERSION
 from tests.unit.log.builders import QUERY, at, decide, row
 
 DATA = Path(__file__).parents[1] / "data"

@@ -13,7 +13,7 @@ from spark_eos.errors import CorruptLogError, RetriableError
 from spark_eos.log import Retention, TransactionLog, files, retention
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.retention import Task, clean_log, compact, expire, run_maintenance
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 from tests.unit.log.builders import (
     COMPLETE_COMMIT,
     DEAD,

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OptionError, StaleLogError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.protocol.transactional_id import driver_id
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos.protocol.transactions.transactional_id import driver_id
 from spark_eos.recovery.ownership import Ownership
 from tests.steps import session_with
 

@@ -21,13 +21,13 @@ from kafka import KafkaAdminClient
 
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
-from spark_eos.kafka import coordinator_router
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.rows import Rows
-from spark_eos.kafka.transactional_producer import TransactionalProducer
-from spark_eos.protocol.outcome import Api, ErrorCode, Outcome, outcome_of
-from spark_eos.protocol.transaction import ProducerIdentity
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator import router as coordinator_router
+from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos.kafka.produce.rows import Rows
+from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
+from spark_eos.protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
+from spark_eos.protocol.transactions.transaction import ProducerIdentity
 from tests.chaos.oracle import assert_exactly_once
 
 pytestmark = pytest.mark.slow

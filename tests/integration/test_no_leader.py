@@ -19,14 +19,14 @@ from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.endtxn.commit import commit_decided
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.rows import Rows
-from spark_eos.kafka.transactional_producer import TransactionalProducer
-from spark_eos.protocol.decision import RunningBatch, decision_rows
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.replay import TaskResult
-from spark_eos.protocol.transaction import PreparedTransaction, TransactionRecord
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos.kafka.produce.rows import Rows
+from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
+from spark_eos.protocol.transactions.decision import RunningBatch, decision_rows
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.replay import TaskResult
+from spark_eos.protocol.transactions.transaction import PreparedTransaction, TransactionRecord
 from tests.chaos.oracle import assert_exactly_once
 from tests.steps import session_with
 

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.offset_reader import OffsetReader, Retries
-from spark_eos.protocol.subscription import Assign, Pattern, Subscribe
+from spark_eos.kafka.admin.offset_reader import OffsetReader, Retries
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.protocol.offsets.subscription import Assign, Pattern, Subscribe
 
 RETRIES = Retries(timeout_ms=60_000, at_least=3, interval_ms=10)
 

@@ -12,11 +12,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import OperatorError, OptionError, TransactionLostError
-from spark_eos.kafka.client_config import ClientConfig
+from spark_eos.kafka.config.client_config import ClientConfig
 from spark_eos.log import TransactionLog
 from spark_eos.options import batch_write_options, stream_options
 from spark_eos.session import session_of
-from spark_eos.sink import commit as commit_step
+from spark_eos.sink.driver import commit as commit_step
 from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query, refuse_to_complete
 from tests.steps import commit_batch, commit_write, plan_batch, plan_write

@@ -15,12 +15,12 @@ from confluent_kafka.admin import AdminClient
 
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, DataLossError
-from spark_eos.kafka import consumer
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.consumer import ConsumerSettings, read
-from spark_eos.kafka.data_loss import DataLoss
-from spark_eos.kafka.range_reader import ReadPolicy
-from spark_eos.protocol.offset_range import OffsetRange
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.consume import consumer
+from spark_eos.kafka.consume.consumer import ConsumerSettings, read
+from spark_eos.kafka.consume.data_loss import DataLoss
+from spark_eos.kafka.consume.range_reader import ReadPolicy
+from spark_eos.protocol.offsets.offset_range import OffsetRange
 
 SKIP = DataLoss(fail=False)
 

@@ -10,7 +10,7 @@ from spark_eos.log import Retention, TransactionLog
 from spark_eos.log.files import FileStore
 from spark_eos.log.retention import expire
 from spark_eos.options import batch_write_options, stream_options
-from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transactions.state import TransactionState
 from spark_eos.source.offsets import offset_reader, resolve_partitions
 from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query

@@ -9,7 +9,7 @@ from spark_eos.deadline import Deadline
 from spark_eos.errors import OptionError
 from spark_eos.options import sink_options
 from spark_eos.session import session_of
-from spark_eos.sink import offsets
+from spark_eos.sink.driver import offsets
 
 QUERY = "0f9b7a52-64b5-4f0c-9d1e-2a5d0e6f7a81"
 END = 10

@@ -9,9 +9,9 @@ import pytest
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import DeliveryError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.rows import Rows
-from spark_eos.kafka.transactional_producer import TransactionalProducer
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.produce.rows import Rows
+from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
 
 WAIT_S = 2.0  # librdkafka reports two hundred times
 

@@ -14,10 +14,10 @@ from confluent_kafka.admin import AdminClient
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.visibility import fates
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.transaction import PartitionOffsets
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.consume.visibility import fates
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.transaction import PartitionOffsets
 
 if TYPE_CHECKING:
     from tests.conftest import TopicFactory

@@ -7,7 +7,7 @@ import pytest
 
 from spark_eos.log import TransactionLog
 from spark_eos.options import batch_write_options
-from spark_eos.protocol.ownership import Token
+from spark_eos.protocol.transactions.ownership import Token
 from tests.jobs.modules import program
 
 

@@ -31,7 +31,7 @@ OWNERSHIP_MUTANTS = (
     ),
     mutant(
         "a decision does not move the query's epoch",
-        "sink/commit.py",
+        "sink/driver/commit.py",
         "        Ownership(session).move_on(decision.token, deadline)\n",
         tests=_COPIED,
     ),
@@ -60,21 +60,21 @@ OWNERSHIP_MUTANTS = (
     ),
     mutant(
         "a decision hides behind a start",
-        "protocol/ownership.py",
+        "protocol/transactions/ownership.py",
         "    if count <= _ONE_MORE and not may_decide(mark):\n",
         "    if not may_decide(mark):\n",
         tests="tests/unit/protocol/test_ownership.py",
     ),
     mutant(
         "a cluster that was restored to the middle of the last batch is believed",
-        "protocol/ownership.py",
+        "protocol/transactions/ownership.py",
         "            return now\n    return driver",
         "            pass\n    return driver",
         tests=_RESTORED,
     ),
     mutant(
         "a cluster that was restored to the batch before is believed",
-        "protocol/ownership.py",
+        "protocol/transactions/ownership.py",
         "    return driver if unknown and where is Position.NOT_MOVED else None\n",
         "    return None\n",
         tests="tests/unit/protocol/test_ownership.py",
@@ -88,7 +88,7 @@ OWNERSHIP_MUTANTS = (
     ),
     mutant(
         "the driver that was started last is not known to the commit worker",
-        "sink/decide.py",
+        "sink/driver/decide.py",
         "    if now != (tail.newest_entry, tail.driver):\n",
         "    if now[0] != tail.newest_entry:\n",
         tests=_TWO_DRIVERS,
@@ -107,7 +107,7 @@ OWNERSHIP_MUTANTS = (
     ),
     mutant(
         "a topic that was replaced is decided on",
-        "sink/decide.py",
+        "sink/driver/decide.py",
         "        check_topics(session, batch, deadline)\n",
         "        session.cluster.coordinator.await_leaders(batch.written, {}, deadline)\n",
         tests=_LOST_TOPIC,

@@ -36,7 +36,7 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "a follower in the client's rack is asked what became of a batch",
-        "kafka/offset_probe.py",
+        "kafka/consume/offset_probe.py",
         '                "client.rack": "",\n',
         tests="tests/integration/test_rack.py",
     ),
@@ -55,26 +55,26 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "a version is taken for written on another cluster",
-        "sink/version.py",
+        "sink/driver/version.py",
         "    check_decided_here(session, logged.records, deadline)\n",
         tests=OTHER_CLUSTER,
     ),
     mutant(
         "a version is taken for written to another topic",
-        "sink/version.py",
+        "sink/driver/version.py",
         "    _check_topic(options, logged)\n",
         tests=VERSIONS,
     ),
     mutant(
         "a version that is torn is left behind",
-        "sink/version.py",
+        "sink/driver/version.py",
         "        if not tail.complete and tail.committed_partitions:\n",
         "        if False:\n",
         tests=VERSIONS,
     ),
     mutant(
         "abort() of an attempt that recovery has judged fences the new driver",
-        "sink/abort.py",
+        "sink/driver/abort.py",
         "if not decided.isdisjoint(failed.identities) or ",
         "if ",
         tests="tests/simulation/test_late_abort.py",
@@ -139,48 +139,54 @@ RECOVERY_MUTANTS = (
     mutant("orphans stay open", "endtxn/fence.py", "    if orphans:\n", "    if False:\n"),
     mutant(
         "orphans are ended before the decided ones are complete",
-        "sink/plan.py",
+        "sink/driver/plan.py",
         "    tail = recover(",
         "    abort_orphans(session, deadline)\n    tail = recover(",
     ),
     # A batch that runs again
     mutant(
         "a committed batch is written again",
-        "protocol/replay.py",
+        "protocol/transactions/replay.py",
         _COMMITTED_BATCH + "            return Action.SKIP\n",
     ),
     mutant(
-        "a torn batch is written whole", "protocol/replay.py", _WRITE_ONCE, "return Action.WRITE"
+        "a torn batch is written whole",
+        "protocol/transactions/replay.py",
+        _WRITE_ONCE,
+        "return Action.WRITE",
     ),
     mutant(
-        "a torn batch is skipped whole", "protocol/replay.py", _WRITE_ONCE, "return Action.SKIP"
+        "a torn batch is skipped whole",
+        "protocol/transactions/replay.py",
+        _WRITE_ONCE,
+        "return Action.SKIP",
     ),
     mutant(
         "the rows of a torn batch are not compared",
-        "sink/decide.py",
+        "sink/driver/decide.py",
         "    if logged is not None and not tail.rows_complete:\n",
         "    if False:\n",
     ),
     mutant(
         "rows are written again where only the offsets are lost",
-        "protocol/replay.py",
+        "protocol/transactions/replay.py",
         "or self.rows_complete:\n",
         "or self.complete:\n",
     ),
     mutant(
         "the digest of the rows is not compared",
-        "protocol/replay.py",
+        "protocol/transactions/replay.py",
         "            or replayed.digest != record.digest\n",
     ),
     mutant(
         "the number of partitions is not compared",
-        "protocol/replay.py",
+        "protocol/transactions/replay.py",
         "            record.sink_partitions != len(results)\n            or replayed is None",
         "            replayed is None",
     ),
     mutant(
         "the offsets of a group are asked for while orphans are open",
-        "sink/plan.py",
+        "sink/driver/plan.py",
         "    if is_first or _may_have_orphans(memory, tail, now):\n",
         "    if is_first and tail.complete:\n"
         "        restore_group_offsets(session, deadline)\n"
@@ -189,7 +195,7 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "the source offsets of the batch are not compared",
-        "protocol/replay.py",
+        "protocol/transactions/replay.py",
         "if not all(is_same_input(record, input_digest, older_input_digest)"
         " for record in committed):",
         "if False:",

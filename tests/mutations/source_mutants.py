@@ -28,7 +28,7 @@ SOURCE_MUTANTS = (
     ),
     mutant(
         "offsets in an open transaction are not waited for",
-        "kafka/group.py",
+        "kafka/admin/group.py",
         'group_id, partitions, "read_committed", deadline)',
         'group_id, partitions, "read_uncommitted", deadline)',
         tests="tests/integration/test_group_offsets.py",

@@ -13,13 +13,13 @@ from spark_eos.errors import (
     GroupInUseError,
     RetriableError,
 )
-from spark_eos.kafka.coordinator import EndAnswer, TransactionListing
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.offset_map import from_map
-from spark_eos.protocol.outcome import Api, ErrorCode, Outcome, outcome_of
-from spark_eos.protocol.ownership import ProducerEpoch
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import (
+from spark_eos.kafka.coordinator.client import EndAnswer, TransactionListing
+from spark_eos.protocol.offsets.offset_map import from_map
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
+from spark_eos.protocol.transactions.ownership import ProducerEpoch
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import (
     PartitionOffsets,
     PreparedTransaction,
     TransactionDescription,

@@ -14,10 +14,10 @@ import spark_eos.log.delta
 import spark_eos.log.settle
 import spark_eos.log.tail
 import spark_eos.session
-import spark_eos.sink.abort
-import spark_eos.sink.commit
-import spark_eos.sink.commit_without_log
-import spark_eos.sink.task
+import spark_eos.sink.driver.abort
+import spark_eos.sink.driver.commit
+import spark_eos.sink.driver.commit_without_log
+import spark_eos.sink.task.context
 import spark_eos.sink.writer
 from spark_eos.errors import StaleLogError
 from tests.simulation import clients, log
@@ -45,7 +45,7 @@ def task_context():
 @pytest.fixture(scope="module")
 def simulated():
     """The product's sink without Spark, Kafka and Delta."""
-    sink, table = spark_eos.sink, spark_eos.log
+    sink, driver, table = spark_eos.sink, spark_eos.sink.driver, spark_eos.log
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_eos.session, "session_of", clients.session_of)
         patch.setattr(table.delta, "open_table", log.open_table)
@@ -59,9 +59,9 @@ def simulated():
         for module in (table.delta, table.settle):  # rows stay what they are: no Arrow, no Parquet
             patch.setattr(module, "to_table", list)
             patch.setattr(module, "from_table", log.newest_first)
-        patch.setattr(sink.task, "current_task", lambda: current().task)
+        patch.setattr(sink.task.context, "current_task", lambda: current().task)
         patch.setattr(TaskContext, "get", task_context)
         patch.setattr(sink.writer, "task_started", lambda: None)
-        for module in (sink.abort, sink.commit, sink.commit_without_log):
+        for module in (driver.abort, driver.commit, driver.commit_without_log):
             patch.setattr(module, "_LOG", Watched())
         yield

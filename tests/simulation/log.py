@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from spark_eos.log.files import LiveFile
 from spark_eos.log.record import entry_order
-from spark_eos.protocol.transaction import TransactionRecord
+from spark_eos.protocol.transactions.transaction import TransactionRecord
 from tests.simulation.process import current, port
 
 

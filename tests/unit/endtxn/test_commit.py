@@ -7,8 +7,8 @@ import pytest
 from spark_eos.deadline import Deadline
 from spark_eos.endtxn.commit import commit_decided
 from spark_eos.errors import CorruptLogError, OptionError
-from spark_eos.kafka.coordinator import EndAnswer
-from spark_eos.protocol.outcome import Api, ErrorCode, outcome_of
+from spark_eos.kafka.coordinator.client import EndAnswer
+from spark_eos.protocol.transactions.outcome import Api, ErrorCode, outcome_of
 from tests.steps import session_with
 from tests.unit.protocol.builders import record
 

@@ -11,14 +11,14 @@ import pytest
 
 from spark_eos.deadline import Backoff, Deadline
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
-from spark_eos.kafka import coordinator
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.coordinator import CoordinatorClient
-from spark_eos.kafka.failure import Failure
-from spark_eos.kafka.topic_id import topic_id_text
-from spark_eos.protocol.outcome import ErrorCode, Outcome
-from spark_eos.protocol.ownership import ProducerEpoch, Token
-from spark_eos.protocol.transaction import ProducerIdentity
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.coordinator import client as coordinator
+from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos.kafka.coordinator.failure import Failure
+from spark_eos.kafka.coordinator.topic_id import topic_id_text
+from spark_eos.protocol.transactions.outcome import ErrorCode, Outcome
+from spark_eos.protocol.transactions.ownership import ProducerEpoch, Token
+from spark_eos.protocol.transactions.transaction import ProducerIdentity
 
 E = ErrorCode
 TOPIC_ID = uuid.UUID("6e1f5a2c-0b7d-4f43-9a55-1c2d3e4f5a6b")

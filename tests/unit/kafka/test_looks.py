@@ -9,11 +9,11 @@ import time
 import pytest
 
 from spark_eos.deadline import Deadline
-from spark_eos.kafka.offset_probe import ProbeResult, RecordPosition
-from spark_eos.kafka.resolve import resolves
-from spark_eos.kafka.visibility import _places, _turn, judge
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.transaction import PartitionOffsets
+from spark_eos.kafka.consume.offset_probe import ProbeResult, RecordPosition
+from spark_eos.kafka.consume.visibility import _places, _turn, judge
+from spark_eos.kafka.coordinator.resolve import resolves
+from spark_eos.protocol.transactions.fate import Fate
+from spark_eos.protocol.transactions.transaction import PartitionOffsets
 
 S = ProbeResult
 # Held back by the last stable offset? What a read_committed look met? And a read_uncommitted one?

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from spark_eos.kafka.producer_identity import ProducerIdentityCapture
-from spark_eos.protocol.transaction import ProducerIdentity
+from spark_eos.kafka.produce.producer_identity import ProducerIdentityCapture
+from spark_eos.protocol.transactions.transaction import ProducerIdentity
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import pytest
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.client_config import ClientConfig
-from spark_eos.kafka.producer import IdempotentProducer
-from spark_eos.kafka.rows import Rows
+from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos.kafka.produce.idempotent_producer import IdempotentProducer
+from spark_eos.kafka.produce.rows import Rows
 
 TIMEOUT_MS = 300
 ROWS = Rows(topic="t", keys=[None] * 5, values=[b"v"] * 5)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from spark_eos.log import TransactionLog
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import (
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import (
     PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,

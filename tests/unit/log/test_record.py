@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from spark_eos.errors import CorruptLogError, LogVersionError
 from spark_eos.log.record import SCHEMA, from_table, newest_per_id, to_table
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import (
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import (
     PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_eos.options.limits import ending, starting
-from spark_eos.protocol.offset_limit import (
+from spark_eos.protocol.offsets.offset_limit import (
     EARLIEST,
     LATEST,
     Everywhere,

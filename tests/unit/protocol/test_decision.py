@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spark_eos.errors import CorruptLogError, TransactionLostError
-from spark_eos.protocol.decision import (
+from spark_eos.protocol.transactions.decision import (
     abort_rows,
     check_prepared,
     completion_rows,
@@ -14,7 +14,7 @@ from spark_eos.protocol.decision import (
     is_stale,
     spare_ms,
 )
-from spark_eos.protocol.state import TransactionState
+from spark_eos.protocol.transactions.state import TransactionState
 from tests.unit.protocol.builders import at, description, logged, record, result, running
 
 S = TransactionState

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from spark_eos.errors import CorruptLogError
-from spark_eos.protocol.state import (
+from spark_eos.protocol.transactions.state import (
     OVERTAKEN,
     VALID_PREVIOUS_STATES,
     TransactionState,

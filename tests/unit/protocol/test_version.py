@@ -12,9 +12,9 @@ from spark_eos.errors import (
     NonDeterministicReplayError,
     OperatorError,
 )
-from spark_eos.protocol.digest import RowsDigest
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.version import check_same_rows
+from spark_eos.protocol.transactions.digest import RowsDigest
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.version import check_same_rows
 from tests.unit.protocol.builders import QUERY, logged, record, result
 
 S = TransactionState

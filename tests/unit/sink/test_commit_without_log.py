@@ -7,21 +7,21 @@ import pytest
 
 from spark_eos.deadline import Deadline
 from spark_eos.errors import BrokerUnreachableError, OperatorError, TransactionLostError
-from spark_eos.kafka.coordinator import EndAnswer
+from spark_eos.kafka.coordinator.client import EndAnswer
 from spark_eos.options import batch_write_options
-from spark_eos.protocol.outcome import Api, ErrorCode, outcome_of
-from spark_eos.protocol.replay import QueryTail, TaskResult
-from spark_eos.protocol.state import TransactionState
-from spark_eos.protocol.transaction import (
+from spark_eos.protocol.transactions.outcome import Api, ErrorCode, outcome_of
+from spark_eos.protocol.transactions.replay import QueryTail, TaskResult
+from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos.protocol.transactions.transaction import (
     PartitionOffsets,
     PreparedTransaction,
     ProducerIdentity,
     TransactionDescription,
 )
-from spark_eos.sink.abort import abort
-from spark_eos.sink.commit_without_log import commit_without_log
+from spark_eos.sink.driver.abort import abort
+from spark_eos.sink.driver.commit_without_log import commit_without_log
 from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task import Task
+from spark_eos.sink.task.context import Task
 from tests.steps import session_with
 
 OPTIONS = batch_write_options({"kafka.bootstrap.servers": "b:1", "topic": "invoices"})

@@ -4,7 +4,7 @@ import pytest
 
 from spark_eos.errors import SparkEosError
 from spark_eos.options import batch_write_options, sink_options
-from spark_eos.protocol.replay import QueryTail
+from spark_eos.protocol.transactions.replay import QueryTail
 from spark_eos.sink.batch_writer import BatchWriter
 from spark_eos.sink.writer import StreamWriter
 

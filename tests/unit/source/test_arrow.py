@@ -8,7 +8,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Me
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_eos.errors import SparkEosError
-from spark_eos.protocol.offset_range import OffsetRange
+from spark_eos.protocol.offsets.offset_range import OffsetRange
 from spark_eos.source.arrow import record_batch
 from spark_eos.source.schema import source_schema
 

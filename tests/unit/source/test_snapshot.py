@@ -6,9 +6,9 @@ import pytest
 
 from spark_eos.errors import DataLossError, OptionError, TopicReplacedError
 from spark_eos.options import batch_options
-from spark_eos.protocol.fate import Fate
-from spark_eos.protocol.snapshot import BatchOutput
-from spark_eos.protocol.stream_position import StreamPosition
+from spark_eos.protocol.offsets.snapshot import BatchOutput
+from spark_eos.protocol.offsets.stream_position import StreamPosition
+from spark_eos.protocol.transactions.fate import Fate
 from spark_eos.source import batch_offsets, snapshot
 from spark_eos.source.filters import Pushed
 from spark_eos.source.snapshot import Snapshot

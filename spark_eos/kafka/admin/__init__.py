@@ -1,0 +1,1 @@
+"""What a cluster says of itself: topics, offsets and groups."""

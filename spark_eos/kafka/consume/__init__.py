@@ -1,0 +1,1 @@
+"""Records out, and what a reader can see of a transaction."""

@@ -1,0 +1,1 @@
+"""Transaction coordinators, asked over the wire from outside of any producer."""

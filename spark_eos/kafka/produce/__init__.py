@@ -1,0 +1,1 @@
+"""Rows in, delivery reports checked."""

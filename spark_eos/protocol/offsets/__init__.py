@@ -1,0 +1,1 @@
+"""Offsets and topics of what is read."""

@@ -1,0 +1,1 @@
+"""Task worker. Steps 2 and 3: write and prepare."""
