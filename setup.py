@@ -1,9 +1,17 @@
 """Packaging of spark-eos. Tool settings are in pyproject.toml, exact pins in constraints.txt."""
 
+import re
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
+HERE = Path(__file__).parent
+INIT = (HERE / "spark_eos" / "__init__.py").read_text()
+
+# Not a requirement of the package: a Spark runtime brings its own, and a second one breaks it.
+PYSPARK = ["pyspark>=4.1,<4.3"]
 JOBS = [
-    # 4.4.1 of the Python package has no matching jar.
+    # 4.4.1 of the Python package has no matching jar. It requires pyspark itself.
     "delta-spark==4.4.0",
     "pydantic>=2.12,<3",
     "PyYAML>=6.0,<7",
@@ -11,13 +19,28 @@ JOBS = [
 
 setup(
     name="spark-eos",
-    version="0.1.0",
+    version=re.search(r'^__version__ = "(.+)"', INIT, re.MULTILINE)[1],
     description="Exactly-once Kafka for PySpark Structured Streaming",
+    long_description=(HERE / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    author="the authors of spark_eos",
+    license="Apache-2.0",
+    license_files=["LICENSE", "NOTICE"],
+    keywords=["kafka", "spark", "pyspark", "streaming", "exactly-once", "transactions", "delta"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Developers",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3 :: Only",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: System :: Distributed Computing",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.11",
     packages=find_packages(include=["spark_eos", "spark_eos.*", "pyspark_txnkafka"]),
     package_data={"spark_eos": ["py.typed"]},
     install_requires=[
-        "pyspark==4.2.*",
         "deltalake>=1.6,<1.7",
         "confluent-kafka>=2.16,<2.17",
         "kafka-python>=3.0,<3.1",
@@ -27,8 +50,10 @@ setup(
         "pandas>=2.2,<3",
     ],
     extras_require={
+        "pyspark": PYSPARK,
         "jobs": JOBS,
         "dev": [
+            *PYSPARK,
             *JOBS,
             "chispa>=0.12,<0.13",
             "hypothesis>=6.170,<7",

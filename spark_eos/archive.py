@@ -31,6 +31,8 @@ from typing import Final
 
 DISTRIBUTION: Final = "spark-eos"
 PACKAGES: Final = ("spark_eos", "pyspark_txnkafka")
+# What runs on a cluster besides: an executor has Spark's jars, and no pyspark.
+NEEDED_EXTRAS: Final = re.compile(r"\b(?:jobs|pyspark)\b")
 
 # What no running job imports, in the standard library and in packages.
 UNUSED: Final = frozenset(
@@ -177,7 +179,7 @@ def _require(name: str, found: set[str]) -> None:
     for requirement in requirements:
         needed, _, marker = requirement.partition(";")
         other = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", needed.strip())[0]).lower()
-        is_extra = "extra" in marker and not (name == DISTRIBUTION and "jobs" in marker)
+        is_extra = "extra" in marker and not (name == DISTRIBUTION and NEEDED_EXTRAS.search(marker))
         if is_extra or other in found:
             continue
         try:

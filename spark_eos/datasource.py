@@ -8,13 +8,18 @@ Spark starts more than one process just to look at this class.
 
 from typing import Any
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    DataSourceStreamWriter,
-    DataSourceWriter,
-)
+from spark_eos.pyspark_version import NEEDED, check_pyspark
+
+try:
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+except ModuleNotFoundError as missing:
+    raise ImportError(NEEDED) from missing
 from pyspark.sql.types import StructType
 
 from spark_eos.worker import task_started
@@ -24,6 +29,11 @@ class TxnKafkaDataSource(DataSource):
     """`format("txnkafka")`."""
 
     _was_unpickled = False
+
+    def __init__(self, options: dict[str, str]) -> None:
+        # Not when this module is imported: Spark imports it for every query that names a format.
+        check_pyspark()
+        super().__init__(options)
 
     @classmethod
     def name(cls) -> str:
