@@ -20,7 +20,7 @@ DRIVER = """
 import sys
 from spark_eos.log import TransactionLog, retention
 from spark_eos.log.files import FileStore
-from spark_eos.log.retention import Retention, Task
+from spark_eos.log.retention import Retention, MaintenanceTask
 from tests.unit.log.builders import decide
 
 location, query_id, start, batches, pace = sys.argv[1:]
@@ -32,7 +32,7 @@ for batch_id in range(int(start), int(start) + int(batches)):
     decide(log, [batch_id], query_id=query_id)
     print(batch_id, flush=True)
     if pace == "hectic":
-        retention.run_maintenance(FileStore(location, {}), list(Task), Retention())
+        retention.run_maintenance(FileStore(location, {}), list(MaintenanceTask), Retention())
     else:
         log.maintain()
     log.refresh()

@@ -17,7 +17,7 @@ from spark_eos.errors import ForeignTableError, LogVersionError, OptionError
 from spark_eos.log import Retention, TransactionLog
 from spark_eos.log.files import FileStore
 from spark_eos.log.record import SCHEMA, to_rows, to_table
-from spark_eos.log.retention import Task, run_maintenance
+from spark_eos.log.retention import MaintenanceTask, run_maintenance
 from spark_eos.log.table import VERSION_PROPERTY, log_exists
 from spark_eos.protocol.transactions.transaction import RECORD_VERSION
 from tests.unit.log.builders import QUERY, at, decide, row
@@ -54,7 +54,9 @@ def test_older_log_gets_the_new_columns_with_the_first_append(tmp_path: Path) ->
     assert DeltaTable(location).version() == version, "to open a log changed it"
     written = decide(log, [3])
     assert {field.name for field in DeltaTable(location).schema().fields} == set(SCHEMA.names)
-    run_maintenance(FileStore(location, {}), list(Task), Retention(history=AGES, idle=AGES))
+    run_maintenance(
+        FileStore(location, {}), list(MaintenanceTask), Retention(history=AGES, idle=AGES)
+    )
     rows = TransactionLog.open(location).records().to_pylist()
     assert len(rows) == older + len(written)
     named = {(row["version"], row["cluster_id"]) for row in rows}

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from spark_eos.errors import CorruptLogError, RetriableError
 from spark_eos.log import Retention, TransactionLog, files, retention
 from spark_eos.log.files import FileStore, live_files
-from spark_eos.log.retention import Task, clean_log, compact, expire, run_maintenance
+from spark_eos.log.retention import MaintenanceTask, clean_log, compact, expire, run_maintenance
 from spark_eos.protocol.transactions.transaction import TransactionRecord
 from tests.unit.log.builders import (
     COMPLETE_COMMIT,
@@ -278,4 +278,4 @@ def test_broken_log_found_by_maintenance_is_raised(
     TransactionLog.open(location)
     monkeypatch.setattr(retention, "expire", broken)
     with pytest.raises(CorruptLogError):
-        run_maintenance(FileStore(location, {}), [Task.EXPIRE], WEEK)
+        run_maintenance(FileStore(location, {}), [MaintenanceTask.EXPIRE], WEEK)

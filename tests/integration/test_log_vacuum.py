@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from spark_eos.log import Retention, TransactionLog, vacuum
 from spark_eos.log.files import FileStore, live_files
 from spark_eos.log.record import from_table, to_table
-from spark_eos.log.retention import Task, compact, run_maintenance
+from spark_eos.log.retention import MaintenanceTask, compact, run_maintenance
 from spark_eos.log.vacuum import PAST_SNAPSHOTS, VACUUM_HOURS
 from tests.unit.log.builders import OTHER, QUERY, at, decide, row
 
@@ -191,9 +191,9 @@ def test_maintenance_leaves_notes_checkpoints_and_tables_below_the_log_alone(loc
     before = {name: content(folder / name) for name in others}
     assert all(before.values())
     make_old(location)
-    run_maintenance(FileStore(location, {}), [Task.EXPIRE], Retention())
+    run_maintenance(FileStore(location, {}), [MaintenanceTask.EXPIRE], Retention())
     pass_time(location, VACUUM_HOURS + 0.1)
-    run_maintenance(FileStore(location, {}), [Task.EXPIRE], Retention())
+    run_maintenance(FileStore(location, {}), [MaintenanceTask.EXPIRE], Retention())
     assert len(data_files(location)) == 1, "clean-up deleted nothing"
     assert {name: content(folder / name) for name in others} == before
     assert set(from_table(TransactionLog.existing(location).records())) == set(written)
