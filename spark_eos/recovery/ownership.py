@@ -68,6 +68,7 @@ class Ownership:
         self.query_id = session.query_id
         self.log = session.log
         self.coordinator = session.cluster.coordinator
+        self._accepted: str | None = None
 
     @property
     def transactional_id(self) -> str:
@@ -76,6 +77,8 @@ class Ownership:
 
     def take_over(self, deadline: Deadline) -> None:
         """Make this driver the one that may decide. Raises where the log is older than Kafka."""
+        # Before a start is logged: a cluster that is named by mistake must leave no trace.
+        check_decided_here(self.session, self._unfinished(), deadline)
         name, found, where = self._checked(deadline)
         is_owner = self.log.driver(self.query_id) == self.session.driver
         if not is_owner or where not in (Position.CURRENT, Position.NOT_MOVED):
@@ -294,6 +297,15 @@ class Ownership:
             return ()
         return () if self.session.has_commit(last.batch_id) else last.decided
 
+    def _unfinished(self) -> tuple[TransactionRecord, ...]:
+        """The transactions of the last batch that have to be looked at where they are, or that the
+        rest of the batch has to join.
+        """
+        last = self.log.last_batch(self.query_id)
+        if last is None or self.session.has_commit(last.batch_id):
+            return ()
+        return last.decided if last.is_whole else last.committed
+
     def _committed(self, deadline: Deadline) -> tuple[TransactionRecord, ...]:
         """The transactions of the last batch, if it is complete, on this cluster."""
         last, here = self.log.last_batch(self.query_id), self.coordinator.cluster_id(deadline)
@@ -313,14 +325,19 @@ class Ownership:
                 return name
         clusters = {row.cluster_id for row in rows} - {None, here}
         if any(token.place == place_of(str(c), name) for c in clusters for name in names):
-            check_decided_here(self.session, self._pending(), deadline)
             return self.transactional_id  # it has moved to this cluster
+        code = acknowledgement(Risk.OTHER_OPTIONS, self.query_id, token)
+        if code == self._accepted or self.accepts(code, deadline):
+            self._accepted = code
+            return self.transactional_id
         prefix = self.session.options.transactional_id_prefix
         raise OperatorError(
             f"query {self.query_id} was last started with another transactionalIdPrefix than"
             f" '{prefix}', or on another Kafka cluster than {here}, and the transaction log at"
             f" {self.log.location} has no row that says which. Start it once with the options that"
-            " it had, and change them when a batch is complete"
+            " it had, and change them when a batch is complete. If that start was a mistake and"
+            " wrote nothing, or its cluster is gone, set option acknowledge to"
+            f" '{code}' for one start with the options that are right"
         )
 
     def accepts(self, code: str, deadline: Deadline) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from spark_eos.deadline import Deadline
 from spark_eos.endtxn.commit import Completion, await_topics, commit_decided, replaced_code
-from spark_eos.endtxn.decided_here import check_decided_here
 from spark_eos.endtxn.lost_topic import give_up_lost
 from spark_eos.errors import OutcomeUnknownError, RetriableError
 from spark_eos.failpoints import failpoint
@@ -54,8 +53,6 @@ def recover(session: Session, deadline: Deadline) -> QueryTail:
     )
     plan = plan_recovery(batch, found.fates | lost)
     _raise_if_unclear(plan, found)
-    if plan.verdict is Verdict.SOME_COMMITTED:
-        check_decided_here(session, plan.committed, deadline)
     failpoint("surveyed")
     rows = plan.rows(log.next_timestamp(query_id))
     if code is not None:
@@ -83,7 +80,6 @@ def _accepted_loss(
     acknowledged = session.options.acknowledge
     if acknowledged is None or not batch.decided:
         return None, {}
-    check_decided_here(session, batch.decided, deadline)
     replaced = await_topics(session, batch.decided, deadline)
     code = replaced_code(batch.decided[0], replaced)
     if not replaced or code != acknowledged:

@@ -4,7 +4,9 @@ It does not know the transactions, and its topics may have the same names, with 
 very offsets that the log names: a cluster that another was mirrored to, for example.
 """
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import Producer
@@ -15,8 +17,11 @@ from spark_eos.errors import OperatorError, OptionError, TransactionLostError
 from spark_eos.kafka.config.client_config import ClientConfig
 from spark_eos.log import TransactionLog
 from spark_eos.options import batch_write_options, stream_options
+from spark_eos.protocol.transactions.decision import decision_rows
+from spark_eos.protocol.transactions.replay import QueryTail
 from spark_eos.session import session_of
 from spark_eos.sink.driver import commit as commit_step
+from spark_eos.sink.message import running_batch
 from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query, refuse_to_complete
 from tests.steps import commit_batch, commit_write, plan_batch, plan_write
@@ -61,6 +66,22 @@ def test_decided_batch_is_not_looked_for_on_another_cluster(query, elsewhere, mo
     query.check("a", "b")
 
 
+def test_decision_of_an_older_release_is_not_looked_for_on_another_cluster(query, elsewhere):
+    """Its log says nothing of the query's own epoch, and must not learn that of the wrong one."""
+    tail = QueryTail(query_id=query.query_id)
+    messages = query.write(0, ["a"], ["b"], tail=tail)
+    session, deadline = session_of(query.options), Deadline.after_ms(30_000)
+    here = session.cluster.coordinator.cluster_id(deadline)
+    batch = replace(running_batch(session, messages, 0, len(messages)), cluster_id=here)
+    ids = [message.result.transaction.identity.transactional_id for message in messages]
+    rows = decision_rows(batch, None, dict.fromkeys(ids), datetime.now(UTC))
+    session.newest_log().append(query.query_id, 0, rows)  # without a token
+    with pytest.raises(OperatorError, match="is decided on the Kafka cluster"):
+        plan_batch(elsewhere)
+    assert plan_batch(query.options).complete
+    query.check("a", "b")
+
+
 def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
     """One transaction is committed, the other one was lost, and recovery has told the log."""
     decide_only(query, monkeypatch)
@@ -74,6 +95,7 @@ def test_torn_batch_is_not_written_on_elsewhere(query, elsewhere, monkeypatch):
     assert plan_batch(query.options).committed_partitions == {0}
     with pytest.raises(OperatorError, match="is decided on the Kafka cluster"):
         plan_batch(elsewhere)
+    assert plan_batch(query.options).committed_partitions == {0}
 
 
 def test_version_of_an_application_is_written_on_one_cluster(query, elsewhere, tmp_path):
@@ -98,6 +120,23 @@ def test_query_whose_last_batch_is_complete_may_go_on_elsewhere(query, elsewhere
     commit_batch(query.options, query.write(0, ["a"], ["b"]), 0)
     (query.checkpoint / "commits" / "0").touch()
     assert plan_batch(elsewhere).last_batch_id == 0
+
+
+def test_query_that_was_started_elsewhere_by_mistake_goes_on_where_a_person_says_so(
+    query, elsewhere
+):
+    commit_batch(query.options, query.write(0, ["a"], ["b"]), 0)
+    (query.checkpoint / "commits" / "0").touch()
+    plan_batch(elsewhere)
+    query.options = replace(query.options, acknowledge="other-options-00000000")
+    with pytest.raises(OperatorError, match="or on another Kafka cluster than") as said:
+        plan_batch(query.options)
+    (code,) = re.findall(r"acknowledge to '(other-options-[0-9a-f]{8})'", str(said.value))
+    query.options = replace(query.options, acknowledge=code)
+    commit_batch(query.options, query.write(1, ["c"], ["d"]), 1)
+    query.check("a", "b", "c", "d")
+    rows = TransactionLog.existing(query.options.transaction_log).records().to_pylist()
+    assert [row["acknowledged"] for row in rows].count(code) == 1
 
 
 def test_snapshot_is_that_of_the_cluster_that_is_read(query, elsewhere):

@@ -24,6 +24,7 @@ class Risk(Enum):
     OLDER_KAFKA = "older-kafka"  # rows that the log has as committed may be gone
     LOST_TOPIC = "lost-topic"  # rows that were committed to a topic are gone with it
     EDITED_CHECKPOINT = "edited-checkpoint"  # source offsets were moved: rows come twice, or never
+    OTHER_OPTIONS = "other-options"  # what a start with another prefix or cluster did is not known
 
     def is_accepted_by(self, row: TransactionRecord) -> bool:
         """Whether the row says so."""

@@ -6,7 +6,7 @@ import pytest
 
 from spark_eos.deadline import Deadline
 from spark_eos.endtxn.commit import commit_decided
-from spark_eos.errors import CorruptLogError, OptionError
+from spark_eos.errors import CorruptLogError, OperatorError, OptionError
 from spark_eos.kafka.coordinator.client import EndAnswer
 from spark_eos.protocol.transactions.outcome import Api, ErrorCode, outcome_of
 from tests.steps import session_with
@@ -21,6 +21,9 @@ class Coordinator:
 
     def await_leaders(self, _partitions, _topic_ids, _deadline):
         return {}
+
+    def cluster_id(self, _deadline):
+        return "here"
 
     def list_open(self, _deadline):
         pytest.fail("orphans are looked for")
@@ -43,3 +46,10 @@ def test_row_that_names_an_id_of_another_query_ends_nothing():
     session = session_with(Coordinator(ErrorCode.NONE), foreign.query_id)
     with pytest.raises(CorruptLogError, match=r"which is not an id of this query"):
         commit_decided(session, [foreign], Deadline.after_ms(1_000))
+
+
+def test_decision_of_another_cluster_is_not_asked_for_here():
+    elsewhere = replace(record(), cluster_id="elsewhere")
+    session = session_with(Coordinator(ErrorCode.NONE), elsewhere.query_id)
+    with pytest.raises(OperatorError, match=r"is decided on the Kafka cluster elsewhere"):
+        commit_decided(session, [elsewhere], Deadline.after_ms(1_000))
