@@ -4,7 +4,10 @@ No answer must not be taken for "nothing was committed": the query does not star
 """
 
 import time
+import uuid
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -14,9 +17,12 @@ from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OptionError, StaleLogError
 from spark_eos.kafka.config.client_config import ClientConfig
 from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos.kafka.produce.rows import Rows
+from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
 from spark_eos.protocol.transactions.transactional_id import driver_id
 from spark_eos.recovery.ownership import Ownership
 from tests.steps import session_with
+from tests.unit.protocol.builders import record
 
 QUERY = "0f9b7a52-64b5-4f0c-9d1e-2a5d0e6f7a81"
 ID = driver_id("spark-eos", QUERY)
@@ -28,8 +34,8 @@ def soon(seconds=WAIT_S):
     return Deadline.after_ms(seconds * 1000)
 
 
-def claim(config, coordinator, location):
-    return Ownership(session_with(coordinator, QUERY, config, log=location))
+def claim(config, coordinator, location, query=QUERY):
+    return Ownership(session_with(coordinator, query, config, log=location))
 
 
 def decide_somewhere(owner):
@@ -56,6 +62,65 @@ def test_user_who_may_not_describe_the_id_does_not_start_the_query(kafka, tmp_pa
         with pytest.raises(OptionError, match="does not allow DescribeTransactions"):
             owner.take_over(soon())
         assert not owner.log.knows(QUERY)
+
+
+class OlderRelease:
+    """Its log has no token, and Kafka knows the ids of its tasks and none of the query itself."""
+
+    def __init__(self, kafka, topic):
+        self.query = str(uuid.uuid4())
+        self.config = ClientConfig.from_options({"bootstrap.servers": kafka.bootstrap_servers})
+        self._topic = topic
+
+    def commit(self, batch_id):
+        """A batch of one transaction; returns its row, for the log."""
+        name = f"spark-eos-{self.query}-0"
+        producer = TransactionalProducer(
+            self.config, name, timeout_ms=60_000, send_timeout_ms=30_000
+        )
+        producer.partition_count(self._topic, soon())
+        producer.begin(soon())
+        producer.send(Rows(topic=self._topic, keys=[None], values=[b"row"]))
+        prepared = producer.prepare(soon())
+        with closing(CoordinatorClient(self.config)) as coordinator:
+            coordinator.end([prepared.identity], committed=True, deadline=soon())
+        return replace(
+            record(),
+            query_id=self.query,
+            batch_id=batch_id,
+            identity=prepared.identity,
+            partitions=prepared.partitions,
+            entry_timestamp=datetime.now(UTC),
+        )
+
+
+@pytest.fixture
+def older_release(kafka, topic):
+    return OlderRelease(kafka, topic(1))
+
+
+@pytest.mark.parametrize("batches_in_the_log", [0, 1])
+def test_log_of_an_older_release_that_is_lost_stops_the_query(
+    older_release, tmp_path, batches_in_the_log
+):
+    rows = [older_release.commit(0), older_release.commit(1)]
+    config, query = older_release.config, older_release.query
+    with closing(CoordinatorClient(config)) as coordinator:
+        owner = claim(config, coordinator, tmp_path / "log", query)
+        for row in rows[:batches_in_the_log]:
+            owner.log.append(query, row.batch_id, [row])
+        with pytest.raises(StaleLogError, match=r"spark-eos-.*-0 was committed in Kafka since"):
+            owner.take_over(soon())
+
+
+def test_log_of_an_older_release_is_gone_on_with(older_release, tmp_path):
+    row = older_release.commit(0)
+    config, query = older_release.config, older_release.query
+    with closing(CoordinatorClient(config)) as coordinator:
+        owner = claim(config, coordinator, tmp_path / "log", query)
+        owner.log.append(query, row.batch_id, [row])
+        owner.take_over(soon())
+        assert owner.log.driver(query) is not None
 
 
 def node_of(name, servers):

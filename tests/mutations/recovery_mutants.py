@@ -13,6 +13,7 @@ RECOVERY_MUTANTS = (
         "recovery completes a decision that may not be on the disk",
         "recovery/recover.py",
         "    if batch.pending:\n        log.sync()\n",
+        tests="tests/simulation/test_power_cut.py",
     ),
     mutant(
         "recovery commits what was to be aborted",
@@ -26,6 +27,7 @@ RECOVERY_MUTANTS = (
         "recovery/lost_log.py",
         "    committed = _unknown_commit(session, deadline)\n",
         "    committed = None\n",
+        tests="tests/integration/test_look_for_a_lost_log.py",
     ),
     mutant(
         "a partition without a leader is not waited for",

@@ -57,9 +57,9 @@ class Frozen:
             self._go.acquire()
 
 
-def start(world, kind=Driver):
+def start(world, kind=Driver, **given):
     """A driver that has not sent its first request."""
-    driver = kind(world)
+    driver = kind(world, **given)
     return Frozen(driver.run, driver.schedule)
 
 

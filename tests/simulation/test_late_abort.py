@@ -34,12 +34,13 @@ def decided_in_part(way):
     return world, messages, old.number
 
 
+@pytest.mark.parametrize("is_same_application", [False, True])
 @pytest.mark.parametrize("way", [Way.FIRST_TIMED_OUT, Way.LAST_TIMED_OUT, Way.ALL_TIMED_OUT])
-def test_late_abort_leaves_the_driver_alone_that_mends_the_batch(way):
+def test_late_abort_leaves_the_driver_alone_that_mends_the_batch(way, is_same_application):
     torn, messages, number_of_old = decided_in_part(way)
     for number in count(1):
         world = copy.deepcopy(torn)
-        new = start(world)
+        new = start(world, number=number_of_old if is_same_application else None)
         new.run_until(number)
         if new.ended:
             break

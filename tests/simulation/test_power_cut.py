@@ -27,6 +27,16 @@ def test_decision_is_on_the_disk_before_a_transaction_ends():
     assert "Delta sync" in calls[decided : ended - 1]
 
 
+def test_decision_is_on_the_disk_before_the_same_application_completes_it():
+    """It owns the query already, so it logs no start, which would sync what is before it."""
+    decided = place(finish(World(WORKLOAD)).schedule.calls, "Delta commit of 0 Prep")
+    killed = Driver(World(WORKLOAD), Fault(decided, Way.LOST))
+    run(killed)
+    again = Driver(killed.world, number=killed.number)
+    again.run()
+    assert "Delta sync" in again.schedule.calls[: place(again.schedule.calls, "EndTxn(commit)") - 1]
+
+
 @pytest.mark.parametrize("way", FAILURES)
 def test_power_fails_when_the_log_did(way):
     """The append fails, so does a look at the log behind it, `abort` goes on: then the power."""

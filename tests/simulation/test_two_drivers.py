@@ -152,6 +152,21 @@ def test_overtaken_driver_does_not_hit_the_one_that_goes_on(frozen_at):
     assert failures(judge, range(decided + 1, len(again) + 1)) == []
 
 
+def test_overtaken_driver_does_not_open_the_offsets_of_the_one_that_goes_on():
+    """The new one has prepared the offsets of batch 0 when the old one comes to commit it."""
+    calls = finish(World(WORKLOAD)).schedule.calls
+    first_batch = calls[: calls.index("file commits/0")]
+    in_commit = max(n for n, name in enumerate(first_batch, 1) if name == "Delta open")
+    again = overtaking_calls(in_commit)
+    prepared = 1 + again.index("TxnOffsetCommit")
+    decided = next(n for n, name in enumerate(again, 1) if "0 PrepareCommit" in name)
+
+    def judge(new_at):
+        check_only_the_old_one_fails(in_commit, new_at)
+
+    assert failures(judge, range(prepared + 1, decided + 1)) == []
+
+
 def check_only_the_old_one_fails(frozen_at, new_at):
     """It wakes and comes to its end while the new one is frozen, which then goes on to its own."""
     world = World(WORKLOAD)
