@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 INIT = (HERE / "spark_eos" / "__init__.py").read_text()
 
 # Not a requirement of the package: a Spark runtime brings its own, and a second one breaks it.
-PYSPARK = ["pyspark>=4.1,<4.3"]
+PYSPARK = ["pyspark==4.2.*"]
 JOBS = [
     # 4.4.1 of the Python package has no matching jar. It requires pyspark itself.
     "delta-spark==4.4.0",

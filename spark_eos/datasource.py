@@ -8,7 +8,7 @@ Spark starts more than one process just to look at this class.
 
 from typing import Any
 
-from spark_eos.pyspark_version import NEEDED, check_pyspark
+from spark_eos.pyspark_version import NEEDED, READS, WRITES, check_pyspark
 
 try:
     from pyspark.sql.datasource import (
@@ -32,7 +32,7 @@ class TxnKafkaDataSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         # Not when this module is imported: Spark imports it for every query that names a format.
-        check_pyspark()
+        check_pyspark(WRITES)
         super().__init__(options)
 
     @classmethod
@@ -42,6 +42,7 @@ class TxnKafkaDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of a read. A write has those of its frame."""
+        check_pyspark(READS)
         from spark_eos.options.source import includes_headers
         from spark_eos.source.schema import source_schema
 
@@ -49,6 +50,7 @@ class TxnKafkaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch query."""
+        check_pyspark(READS)
         from spark_eos.options import batch_options
         from spark_eos.source.reader import BatchReader
         from spark_eos.source.schema import check_schema

@@ -5,16 +5,17 @@ from typing import Final
 
 from spark_eos.errors import OptionError
 
-# The first one whose writers are given Arrow batches.
-_FIRST: Final = (4, 1)
+# The first ones whose writers are given Arrow batches, and whose sources may limit a batch.
+WRITES: Final = (4, 1)
+READS: Final = (4, 2)
 NEEDED: Final = (
-    "spark_eos needs PySpark 4.1 or newer. A Spark runtime brings its own: start Python where that"
-    " is on the path. Elsewhere: pip install 'spark-eos[pyspark]'"
+    "spark_eos needs PySpark 4.2; its writes also run with 4.1. A Spark runtime brings its own:"
+    " start Python where that is on the path. Elsewhere: pip install 'spark-eos[pyspark]'"
 )
 
 
-def check_pyspark() -> None:
-    """Raise where the PySpark that runs is too old."""
+def check_pyspark(first: tuple[int, int]) -> None:
+    """Raise where the PySpark that runs is older."""
     version: str = import_module("pyspark").__version__
-    if tuple(int(part) for part in version.split(".")[:2]) < _FIRST:
+    if tuple(int(part) for part in version.split(".")[:2]) < first:
         raise OptionError(f"this is PySpark {version}. {NEEDED}")

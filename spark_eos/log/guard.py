@@ -84,6 +84,6 @@ def _check_step(
 
 
 def _is_same_transaction(before: TransactionRecord, record: TransactionRecord) -> bool:
-    """Each cluster counts producer ids from the start, so a query that moved may meet its own."""
+    """Producer ids are unique per cluster only: a query that moved to another may get one again."""
     clusters = {before.cluster_id, record.cluster_id} - {None}
     return before.identity == record.identity and len(clusters) <= 1

@@ -48,7 +48,7 @@ def not_written_error(
 ) -> SparkEosError:
     """The error for a driver whose rows are not in the log. Not each of them decides a batch."""
     decides = any(record.state.is_pending for record in records)
-    what = "Nothing was decided" if decides else "It was only to tell how the batch ended"
+    what = "Nothing was decided" if decides else "Only the record of how the batch ended is missing"
     return RetriableError(
         f"batch {wanted.batch_id} of query {wanted.query_id} could not be written to the"
         f" transaction log at {location}: {cause_of(cause)}. {what}. Start the query again when the"

@@ -52,7 +52,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         )
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Commit worker: steps 5 and 6."""
+        """Commit worker: steps 4 to 6."""
         from spark_eos.session import session_of
         from spark_eos.sink.driver.commit import commit
 

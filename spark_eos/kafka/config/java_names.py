@@ -31,7 +31,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "value.deserializer": _COLUMNS,
     "partitioner.class": "use kafka.partitioner, or a partition column",
     "interceptor.classes": "there is nothing like it",
-    "metric.reporters": "use kafka.statistics.interval.ms",
+    "metric.reporters": "it is not supported: the log has a row for each transaction",
     "max.poll.records": "records are fetched by bytes, see kafka.fetch.message.max.bytes;"
     " for smaller micro-batches use maxOffsetsPerTrigger",
     "max.request.size": "use kafka.message.max.bytes",

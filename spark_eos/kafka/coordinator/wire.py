@@ -1,8 +1,8 @@
 """Driver. Sends requests to brokers, with the parts of kafka-python that are not public.
 
 kafka-python carries every transaction request of the wire protocol, with TLS and SASL, but no
-public interface sends one. Only `wire`, `manager` and `messages` know how; a unit test names every
-attribute that they rely on. What this module adds:
+public interface sends one. Only `wire`, `connection_manager` and `messages` know how; a unit test
+names every attribute that they rely on. What this module adds:
 
 - The loop is driven by the caller and only while it waits: no thread, nothing runs between calls.
 - Every wait ends with the deadline. kafka-python itself has waits without a limit: a TLS handshake,
