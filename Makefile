@@ -45,7 +45,7 @@ bench-endurance: $(STAMP) ## run 10,000 micro-batches and see whether anything g
 	@$(BIN)/python -m benchmarks.endurance
 
 chaos: $(STAMP) ## break everything that can be broken: make chaos SEED=1 MINUTES=30
-	@$(BIN)/python -m tests.chaos.bench --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
+	@$(BIN)/python -m chaos --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
 
 mutations: $(STAMP) ## take away one line of the protocol after the other, and see a test notice each
 	@$(BIN)/python -m tests.mutations

@@ -13,7 +13,7 @@ import uuid
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from tests.chaos.process import END_S, Guard, children, descendants, kill, temporary_files_in
+from chaos.process import END_S, Guard, children, descendants, kill, temporary_files_in
 
 QUERY = Path(__file__).with_name("query.py")
 

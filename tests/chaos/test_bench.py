@@ -5,9 +5,9 @@ What it judges by is tested on its own, with planted anomalies: tests/unit/chaos
 
 import pytest
 
-from tests.chaos.bench import bench
-from tests.chaos.bench.checker import judge
-from tests.chaos.bench.history import load
+from chaos import bench
+from chaos.checker import judge
+from chaos.history import load
 
 SHORT = ("driver-kill-at", "worker-kill-at", "broker-kill", "net-cut-after", "net-repeat")
 # A driver restarts in ten seconds; on a machine that is busy with other things in a hundred.

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyspark
 
+from chaos.process import children, descendants, kill
 from spark_eos.embedded import supervisor as supervisor_script
 from spark_eos.embedded.java import java_command
-from tests.chaos.process import children, descendants, kill
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SUPERVISOR = supervisor_script.__file__

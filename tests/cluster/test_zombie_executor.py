@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.process import GONE, children
+from chaos.process import GONE, children
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PATIENCE_S = 240

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from chaos.cluster import free_ports, launch_behind
+from chaos.proxy import CUT_AFTER, DELAY, DROP, HOST, Proxies, Rule
 from spark_eos.deadline import Deadline
 from spark_eos.embedded import EmbeddedKafka
 from spark_eos.errors import BrokerUnreachableError, OperatorError
@@ -19,8 +21,6 @@ from spark_eos.kafka.coordinator.client import CoordinatorClient
 from spark_eos.options import batch_write_options
 from spark_eos.sink.message import TaskMessage
 from spark_eos.sink.task.context import Task
-from tests.chaos.bench.cluster import free_ports, launch_behind
-from tests.chaos.bench.proxy import CUT_AFTER, DELAY, DROP, HOST, Proxies, Rule
 from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
 from tests.conftest import SMALL_JVM, TopicFactory
 from tests.steps import abort_write, commit_write, plan_write, write_task

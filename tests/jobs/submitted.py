@@ -11,9 +11,9 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
+from chaos.process import Guard, descendants, kill, temporary_files_in
 from spark_eos.embedded.jars import delta_jars
 from tests.chaos.oracle import committed_messages
-from tests.chaos.process import Guard, descendants, kill, temporary_files_in
 
 ROOT = Path(__file__).parents[2]
 # Half of a start is the compiler at work.

@@ -18,7 +18,7 @@ from tests.mutations.mutant import SIMULATION
 from tests.mutations.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("spark_eos", "tests", "pyproject.toml")
+COPIED = ("spark_eos", "chaos", "tests", "pyproject.toml")
 OPTIONS = ("-q", "-x", "--tb=line", "-p", "no:cacheprovider", "-p", "no:randomly", "-m")
 # The files of the simulation that take a minute and more. Most mutants are noticed before.
 LAST = ("every_crash_point", "two_drivers", "batch_write", "stop_in_commit")

@@ -50,7 +50,7 @@ def is_noticed(tried):
         copy_project(folder)
         path = folder / mutant.file
         path.write_text(mutant.apply(path.read_text()))
-        run = run_in(folder, "tests.chaos.bench", *arguments(tried), timeout_s=TIMEOUT_S)
+        run = run_in(folder, "chaos", *arguments(tried), timeout_s=TIMEOUT_S)
     lines = run.stdout.splitlines()
     found = [line for line in lines if line.startswith(ANOMALY)]
     # A bench that could not run is an error of this program, and notices nothing.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.bench.faults import FAULTS
+from chaos.faults import FAULTS
 from tests.mutations.chaos import TRIED
 from tests.mutations.mutants import MUTANTS
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.chaos.bench.checker import CHECKS, judge
-from tests.chaos.bench.history import History, load
-from tests.chaos.bench.run import sort_out
-from tests.chaos.bench.timing import Fault, longest_standstill, recoveries_of
+from chaos.checker import CHECKS, judge
+from chaos.history import History, load
+from chaos.run import sort_out
+from chaos.timing import Fault, longest_standstill, recoveries_of
 from tests.unit.chaos import planted_in_drivers, planted_in_progress, planted_in_rows
 from tests.unit.chaos.builders import (
     clean,

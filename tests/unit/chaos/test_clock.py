@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.chaos.bench.clock import SHARED_MEMORY, WallClock
+from chaos.clock import SHARED_MEMORY, WallClock
 
 LIMIT_S = 60
 PROGRAM = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.chaos.bench.cluster_faults import FRAME_FAULTS
-from tests.chaos.bench.deck import APIS, CLASSIC, FIRST, LATER, Draw
-from tests.chaos.bench.proxy import ACTIONS, API
+from chaos.cluster_faults import FRAME_FAULTS
+from chaos.deck import APIS, CLASSIC, FIRST, LATER, Draw
+from chaos.proxy import ACTIONS, API
 
 STEPS = ("a", "b", "c", "d", "e")
 SEEDS = range(40)

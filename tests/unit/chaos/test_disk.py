@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.bench import disk as module
-from tests.chaos.bench.cluster_faults import log_failure
-from tests.chaos.bench.deck import Draw
-from tests.chaos.bench.disk import FORBIDDEN, FULL, READ_ONLY, LogDisk
-from tests.chaos.bench.workload import NotNow
+from chaos import disk as module
+from chaos.cluster_faults import log_failure
+from chaos.deck import Draw
+from chaos.disk import FORBIDDEN, FULL, READ_ONLY, LogDisk
+from chaos.workload import NotNow
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from chaos.endings import CAUSES, GONE, NEVER, ended_well, explaining
+from chaos.faults import FAULTS
+from chaos.timing import Fault
 from spark_eos import errors
-from tests.chaos.bench.endings import CAUSES, GONE, NEVER, ended_well, explaining
-from tests.chaos.bench.faults import FAULTS
-from tests.chaos.bench.timing import Fault
 from tests.unit.chaos.builders import driver
 
 OVER = 20.0

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.bench import cluster, cluster_faults, wait
-from tests.chaos.bench.cluster import Cluster
-from tests.chaos.bench.deck import Draw
-from tests.chaos.bench.faults import FAULTS
-from tests.chaos.bench.workload import NotNow, World, last_looks
+from chaos import cluster, cluster_faults, wait
+from chaos.cluster import Cluster
+from chaos.deck import Draw
+from chaos.faults import FAULTS
+from chaos.workload import NotNow, World, last_looks
 
 ON_THE_DRIVER = [
     *("driver-kill", "driver-stop", "driver-pause", "driver-kill-at", "zombie-driver"),

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.bench import process_faults, task_faults
-from tests.chaos.bench.deck import Draw
-from tests.chaos.bench.faults import FAULTS
-from tests.chaos.bench.process_faults import DRIVER_STEPS, SURVEYED, TASK_STEPS
-from tests.chaos.bench.workload import NotNow
+from chaos import process_faults, task_faults
+from chaos.deck import Draw
+from chaos.faults import FAULTS
+from chaos.process_faults import DRIVER_STEPS, SURVEYED, TASK_STEPS
+from chaos.workload import NotNow
 
 IDLE, HELD, EXECUTOR = 10, 11, 20
 

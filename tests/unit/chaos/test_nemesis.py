@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from tests.chaos.bench import nemesis
-from tests.chaos.bench.cluster_faults import clock_jump
-from tests.chaos.bench.deck import Draw
-from tests.chaos.bench.faults import AROUND, FAULTS, INSIDE
-from tests.chaos.bench.history import History, load
-from tests.chaos.bench.nemesis import Nemesis, schedule
-from tests.chaos.bench.workload import NotNow
+from chaos import nemesis
+from chaos.cluster_faults import clock_jump
+from chaos.deck import Draw
+from chaos.faults import AROUND, FAULTS, INSIDE
+from chaos.history import History, load
+from chaos.nemesis import Nemesis, schedule
+from chaos.workload import NotNow
 
 
 class World:

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.bench import people_faults, wait
-from tests.chaos.bench.deck import Draw
-from tests.chaos.bench.faults import FAULTS
-from tests.chaos.bench.people_faults import COPIED, RESTORED, VERY_MOMENT, State
-from tests.chaos.bench.workload import NotNow
+from chaos import people_faults, wait
+from chaos.deck import Draw
+from chaos.faults import FAULTS
+from chaos.people_faults import COPIED, RESTORED, VERY_MOMENT, State
+from chaos.workload import NotNow
 
 
 class Driver:

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.chaos.process import kill, start_time, with_all_below
+from chaos.process import kill, start_time, with_all_below
 
 LIMIT_S = 60
 ROOT = Path(__file__).parents[3]
@@ -20,7 +20,7 @@ time.sleep(1000)
 """
 STARTER = f"""
 import subprocess, sys, time
-from tests.chaos.process import Guard
+from chaos.process import Guard
 guard = Guard()
 driver = subprocess.Popen(
     [sys.executable, "-c", {DRIVER!r}], start_new_session=True, stdout=subprocess.PIPE, text=True

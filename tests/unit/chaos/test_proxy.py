@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from tests.chaos.bench import proxy
-from tests.chaos.bench.proxy import (
+from chaos import proxy
+from chaos.proxy import (
     CUT_AFTER,
     CUT_BEFORE,
     DELAY,

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.chaos.bench.__main__ import main
-from tests.chaos.bench.checker import CHECKS, judge
-from tests.chaos.bench.report import figures, write
-from tests.chaos.bench.setting import command
+from chaos.__main__ import main
+from chaos.checker import CHECKS, judge
+from chaos.report import figures, write
+from chaos.setting import command
 from tests.unit.chaos.builders import clean, fault, rows_of, sorted_by_time
 
 
@@ -101,7 +101,7 @@ def test_command_of_a_report_repeats_the_run():
     """What was left to the seed is left out. The faults are named: later there may be more."""
     given = {"--rate": None, "--transaction-timeout-ms": 5000}
     assert command(7, 30, ["driver-kill", "net-drop"], given) == (
-        ".venv/bin/python -m tests.chaos.bench --seed 7 --minutes 30"
+        ".venv/bin/python -m chaos --seed 7 --minutes 30"
         " --nemeses driver-kill,net-drop --transaction-timeout-ms 5000"
     )
 

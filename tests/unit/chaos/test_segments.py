@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.bench.cluster import GROUP, INPUT
-from tests.chaos.bench.collect import moves_on_disk, on_disk
-from tests.chaos.bench.group_moves import moves_in
-from tests.chaos.bench.segments import HEADER, transactions_in
+from chaos.cluster import GROUP, INPUT
+from chaos.collect import moves_on_disk, on_disk
+from chaos.group_moves import moves_in
+from chaos.segments import HEADER, transactions_in
 
 TRANSACTIONAL, CONTROL = 0x10, 0x30
 

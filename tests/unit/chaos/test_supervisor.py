@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from tests.chaos.bench import driver
-from tests.chaos.bench.history import History, load
-from tests.chaos.bench.supervisor import Supervisor
+from chaos import driver
+from chaos.history import History, load
+from chaos.supervisor import Supervisor
 
 LIMIT_S = 60
 ENDS_AT_ONCE = """

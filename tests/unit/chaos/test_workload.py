@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.bench import workload
-from tests.chaos.bench.workload import LONG_TIMEOUT_MS, NotNow, World
+from chaos import workload
+from chaos.workload import LONG_TIMEOUT_MS, NotNow, World
 
 
 @pytest.fixture

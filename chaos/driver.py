@@ -13,10 +13,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.chaos.process import END_S, children, descendants, kill, temporary_files_in
+from chaos.process import END_S, children, descendants, kill, temporary_files_in
 
 QUERY = Path(__file__).with_name("query.py")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 UNASKED = "and nobody had asked it to"
 LOOK_EVERY_S = 1.0

@@ -4,10 +4,10 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
-from tests.chaos.bench.endings import GONE, explaining
-from tests.chaos.bench.picture import draw
-from tests.chaos.bench.proxy import ACTIONS
-from tests.chaos.bench.render import PICTURE, markdown, page
+from chaos.endings import GONE, explaining
+from chaos.picture import draw
+from chaos.proxy import ACTIONS
+from chaos.render import PICTURE, markdown, page
 
 ROWS_SHOWN = 20
 TEXT_SHOWN = 600
@@ -102,7 +102,7 @@ def _blocks(verdict, events):
     yield "p", "The same choice of faults; the moments depend on the machine:"
     yield "pre", about.get("command", "")
     yield "p", "To judge the history of this run once more:"
-    yield "pre", f".venv/bin/python -m tests.chaos.bench --judge {about.get('path')}"
+    yield "pre", f".venv/bin/python -m chaos --judge {about.get('path')}"
 
 
 def _fault_blocks(run, events, texts):

@@ -4,9 +4,9 @@ import signal
 
 from kafka.errors import KafkaError
 
-from tests.chaos.bench.cluster import NODES
-from tests.chaos.bench.disk import Busy
-from tests.chaos.bench.proxy import (
+from chaos.cluster import NODES
+from chaos.disk import Busy
+from chaos.proxy import (
     ACTIONS,
     CUT_AFTER,
     CUT_BEFORE,
@@ -16,7 +16,7 @@ from tests.chaos.bench.proxy import (
     REPEAT,
     Rule,
 )
-from tests.chaos.bench.workload import REACH_S, NotNow
+from chaos.workload import REACH_S, NotNow
 
 # --- brokers ---
 

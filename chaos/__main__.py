@@ -1,4 +1,4 @@
-"""`python -m tests.chaos.bench --seed 7 --minutes 10`: faults at random, and a verdict.
+"""`python -m chaos --seed 7 --minutes 10`: faults at random, and a verdict.
 
 Writes report.html and report.md to build/chaos, and the history to build/chaos/<seed>/. The exit
 status is 1 where the judge found an anomaly.
@@ -10,10 +10,10 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.chaos.bench import bench
-from tests.chaos.bench.faults import FAULTS
-from tests.chaos.bench.history import load
-from tests.chaos.bench.report import figures
+from chaos import bench
+from chaos.faults import FAULTS
+from chaos.history import load
+from chaos.report import figures
 
 
 def tell(event):
@@ -30,7 +30,7 @@ def tell(event):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--faults", type=int, help="so many, instead of some minutes")

@@ -6,10 +6,10 @@ it. The second may say once more to whom, where that was not known before. A fau
 given now raises `NotNow`. Which variant it is it takes from its deck (`deal`).
 """
 
-from tests.chaos.bench import cluster_faults as cluster
-from tests.chaos.bench import people_faults as people
-from tests.chaos.bench import process_faults as process
-from tests.chaos.bench import task_faults as task
+from chaos import cluster_faults as cluster
+from chaos import people_faults as people
+from chaos import process_faults as process
+from chaos import task_faults as task
 
 FAULTS = {
     "driver-kill": process.driver_kill,

@@ -3,10 +3,10 @@
 import re
 from bisect import bisect_right
 
-from tests.chaos.bench.endings import ended_well
-from tests.chaos.bench.run import Anomaly
-from tests.chaos.bench.segments import OPEN
-from tests.chaos.bench.timing import longest_standstill
+from chaos.endings import ended_well
+from chaos.run import Anomaly
+from chaos.segments import OPEN
+from chaos.timing import longest_standstill
 
 # The times of batches come from files, those of samples from this process.
 CLOCK_S = 0.05

@@ -8,10 +8,10 @@ import os
 import shutil
 import signal
 
-from tests.chaos.bench.process_faults import START_S
-from tests.chaos.bench.supervisor import STOP_S
-from tests.chaos.bench.wait import within
-from tests.chaos.bench.workload import FIRST_BATCH_S, NotNow
+from chaos.process_faults import START_S
+from chaos.supervisor import STOP_S
+from chaos.wait import within
+from chaos.workload import FIRST_BATCH_S, NotNow
 
 RESTORED = "restored-backup"
 COPIED = "copied-checkpoint"

@@ -12,7 +12,7 @@ import os
 import subprocess
 import time
 
-from tests.disk_image import DiskImage, unmount
+from chaos.disk_image import DiskImage, unmount
 
 MEGABYTES = 64
 CHUNK = 64 * 1024

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from kafka import KafkaAdminClient
 
 import spark_eos
-from tests.chaos.bench.clock import WallClock
-from tests.chaos.bench.cluster import GROUP, INPUT, OUTPUT, PARTITIONS, Cluster
-from tests.chaos.bench.collect import collect, open_transactions, stable_ends
-from tests.chaos.bench.disk import LogDisk
-from tests.chaos.bench.generator import Generator
-from tests.chaos.bench.supervisor import STOP_S, Supervisor
-from tests.chaos.bench.wait import within
-from tests.chaos.bench.watch import CheckpointWatcher, LiveReader, Sampler
+from chaos.clock import WallClock
+from chaos.cluster import GROUP, INPUT, OUTPUT, PARTITIONS, Cluster
+from chaos.collect import collect, open_transactions, stable_ends
+from chaos.disk import LogDisk
+from chaos.generator import Generator
+from chaos.supervisor import STOP_S, Supervisor
+from chaos.wait import within
+from chaos.watch import CheckpointWatcher, LiveReader, Sampler
 
 REACH_S = 25.0
 FIRST_BATCH_S = 240

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from tests.chaos.bench.cluster import GROUP, INPUT, OUTPUT, PARTITIONS
+from chaos.cluster import GROUP, INPUT, OUTPUT, PARTITIONS
 
 SAMPLE_EVERY_S = 1.0
 ASK_S = 3.0

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 
-from tests.chaos.bench.run import Anomaly
+from chaos.run import Anomaly
 
 COMMITTED = "commit"
 

@@ -14,9 +14,9 @@ import time
 from collections import Counter
 from contextlib import closing, suppress
 
-from tests.chaos.bench.deck import Draw
-from tests.chaos.bench.faults import AROUND, FAULTS, INSIDE
-from tests.chaos.bench.workload import NotNow
+from chaos.deck import Draw
+from chaos.faults import AROUND, FAULTS, INSIDE
+from chaos.workload import NotNow
 
 PRESS_ON = 0.2
 OVERLAP = 0.25

@@ -10,7 +10,7 @@ import time
 
 from confluent_kafka import KafkaException, Producer
 
-from tests.chaos.bench.cluster import INPUT
+from chaos.cluster import INPUT
 
 KEYS = 24
 POISON_ID = "bench-poison"

@@ -7,10 +7,10 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+from chaos.cluster import GROUP, INPUT, MIN_INSYNC, NODES, OUTPUT, PARTITIONS
+from chaos.generator import KEYS, POISON_EVERY_S
+from chaos.workload import LONG_TIMEOUT_MS
 from spark_eos.embedded.jars import KAFKA_VERSION
-from tests.chaos.bench.cluster import GROUP, INPUT, MIN_INSYNC, NODES, OUTPUT, PARTITIONS
-from tests.chaos.bench.generator import KEYS, POISON_EVERY_S
-from tests.chaos.bench.workload import LONG_TIMEOUT_MS
 
 
 def setting(master, rate, timeout_ms):
@@ -49,7 +49,7 @@ def command(seed, minutes, names, given):
     found = [
         ".venv/bin/python",
         "-m",
-        "tests.chaos.bench",
+        "chaos",
         "--seed",
         str(seed),
         "--minutes",

@@ -5,11 +5,11 @@ import signal
 import time
 from contextlib import suppress
 
-from tests.chaos.bench.cluster import NODES
-from tests.chaos.bench.proxy import DELAY, Rule
-from tests.chaos.bench.supervisor import STOP_S
-from tests.chaos.bench.wait import within
-from tests.chaos.bench.workload import REACH_S, NotNow
+from chaos.cluster import NODES
+from chaos.proxy import DELAY, Rule
+from chaos.supervisor import STOP_S
+from chaos.wait import within
+from chaos.workload import REACH_S, NotNow
 
 # Steps of the product at which a process can be held, from the first to the last.
 DRIVER_STEPS = ("planned", "offsets-prepared", "checked", "decided", "completed")

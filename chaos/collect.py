@@ -6,11 +6,11 @@ from confluent_kafka import TopicPartition
 from deltalake import DeltaTable
 from kafka import KafkaAdminClient
 
-from tests.chaos.bench.cluster import GROUP, GROUP_OFFSETS, INPUT, OUTPUT, PARTITIONS
-from tests.chaos.bench.generator import POISON_ID
-from tests.chaos.bench.group_moves import moves_in
-from tests.chaos.bench.segments import OPEN, transactions_in
-from tests.chaos.bench.watch import consumer, partitions_of, rows_of
+from chaos.cluster import GROUP, GROUP_OFFSETS, INPUT, OUTPUT, PARTITIONS
+from chaos.generator import POISON_ID
+from chaos.group_moves import moves_in
+from chaos.segments import OPEN, transactions_in
+from chaos.watch import consumer, partitions_of, rows_of
 
 READ_S = 120
 UNENDED = ["Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"]

@@ -7,14 +7,14 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.chaos.bench.checker import judge
-from tests.chaos.bench.faults import FAULTS
-from tests.chaos.bench.history import History, load
-from tests.chaos.bench.nemesis import Nemesis
-from tests.chaos.bench.report import write
-from tests.chaos.bench.run import DEFAULT_BOUNDS
-from tests.chaos.bench.setting import command, setting
-from tests.chaos.bench.workload import World
+from chaos.checker import judge
+from chaos.faults import FAULTS
+from chaos.history import History, load
+from chaos.nemesis import Nemesis
+from chaos.report import write
+from chaos.run import DEFAULT_BOUNDS
+from chaos.setting import command, setting
+from chaos.workload import World
 
 BUILD = Path("build/chaos")
 MASTER = "local-cluster[2,1,1024]"

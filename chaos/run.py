@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tests.chaos.bench.timing import faults_of, recoveries_of
+from chaos.timing import faults_of, recoveries_of
 
 DEFAULT_BOUNDS = {"recovery_s": 120.0, "stable_s": 120.0, "group_s": 10.0}
 

@@ -4,8 +4,8 @@ import threading
 import time
 from contextlib import ExitStack
 
-from tests.chaos.bench.driver import Driver
-from tests.chaos.process import END_S, Guard
+from chaos.driver import Driver
+from chaos.process import END_S, Guard
 
 POLL_S = 0.1
 RESTART_AFTER_S = 0.3

@@ -8,9 +8,9 @@ has a planted history that makes it speak (tests/unit/chaos/test_checker.py).
 
 from dataclasses import dataclass
 
-from tests.chaos.bench import progress_checks as progress
-from tests.chaos.bench import rows_checks as rows
-from tests.chaos.bench.run import Anomaly, Run, sort_out
+from chaos import progress_checks as progress
+from chaos import rows_checks as rows
+from chaos.run import Anomaly, Run, sort_out
 
 
 @dataclass(frozen=True, slots=True)

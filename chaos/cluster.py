@@ -13,9 +13,9 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient, TopicPartition
 
+from chaos.proxy import HOST, Proxies
+from chaos.wait import within
 from spark_eos.embedded import EmbeddedKafka, launch
-from tests.chaos.bench.proxy import HOST, Proxies
-from tests.chaos.bench.wait import within
 
 NODES = (1, 2, 3)
 # Below the embedded broker's own range, and below the range of outgoing connections.

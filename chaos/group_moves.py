@@ -9,7 +9,7 @@ those whose transaction has no marker that says commit.
 import struct
 from pathlib import Path
 
-from tests.chaos.bench.segments import CONTROL, ENDS, TRANSACTIONAL, batches, control_type
+from chaos.segments import CONTROL, ENDS, TRANSACTIONAL, batches, control_type
 
 COMPRESSED = 0x07
 MOVES = (0, 1)

@@ -8,9 +8,9 @@ import signal
 from dataclasses import dataclass
 from typing import Any
 
-from tests.chaos.bench.process_faults import TASK_STEPS, one_of, signal_to
-from tests.chaos.bench.workload import NotNow
-from tests.chaos.process import descendants
+from chaos.process import descendants
+from chaos.process_faults import TASK_STEPS, one_of, signal_to
+from chaos.workload import NotNow
 
 EXECUTOR, WORKER = "executor", "worker"
 
