@@ -10,7 +10,7 @@ import pytest
 
 from spark_eos.errors import OperatorError, StaleLogError
 from tests.simulation.driver import GROUP, Driver, World, workload
-from tests.simulation.explore import EXPECTED, requests, run
+from tests.simulation.explore import EXPECTED, finish, requests, run
 from tests.simulation.faults import Fault, Way
 from tests.simulation.freeze import start
 from tests.simulation.oracle import check_exactly_once, check_no_wrong_row
@@ -177,3 +177,20 @@ def test_copy_of_a_query_that_has_moved_on_stops():
         Driver(copy_of_it).run()
     check_exactly_once(world.broker, SMALL)
     Driver(world).run()
+
+
+def test_backup_of_before_a_decision_that_another_driver_completed_stops_the_query():
+    """The driver that decided died before the query's epoch moved, so the next one moves it."""
+    one_batch = workload((1, 1))
+    calls = finish(World(one_batch)).schedule.calls
+    world = World(one_batch)
+    decided = Driver(world, Fault(1 + calls.index("InitProducerId driver, expected"), Way.CRASHED))
+    taken = backups(world, decided)
+    run(decided)
+    backup = taken[1 + decided.schedule.calls.index("Delta commit of 0 PrepareCommit")]
+    Driver(world).run()
+    check_exactly_once(world.broker, one_batch)
+    again = restored(world, backup)
+    with pytest.raises(StaleLogError):
+        Driver(again).run()
+    check_exactly_once(again.broker, one_batch)

@@ -49,3 +49,27 @@ def test_late_abort_leaves_the_driver_alone_that_mends_the_batch(way, is_same_ap
         assert new.error is None, f"at request {number}: {new.error!r}"
         check_exactly_once(world.broker, world.workload)
     assert number > 10
+
+
+def test_late_abort_of_an_undecided_attempt_leaves_the_next_run_alone_that_decided_the_batch():
+    """The query was started again in the same application. A task of the first run sent nothing."""
+    two_batches = workload((1, 1), (1, 1), group=GROUP)
+    first = World(two_batches)
+    failed = Driver(first)
+    failed.add_offsets(0)
+    messages = [failed.run_tasks(0)[0], None]
+    left_alone = 0
+    for number in count(1):
+        world = copy.deepcopy(first)
+        again = start(world, number=failed.number)
+        again.run_until(number)
+        if again.ended:
+            break
+        is_decided = any(commit.records for commit in world.storage.commits)
+        Driver(world, number=failed.number).abort(messages, 0)
+        again.run_until(None)
+        left_alone += is_decided
+        assert not is_decided or again.error is None, f"at request {number}: {again.error!r}"
+        if again.error is None:
+            check_exactly_once(world.broker, world.workload)
+    assert left_alone > 10
