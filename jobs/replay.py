@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_eos.job.command import run_batch
 from spark_eos.job.configuration import Configuration
-from spark_eos.job.sections import BatchSink, Job, Section, SnapshotOptions
+from spark_eos.job.sections import BatchSink, CheckedSnapshotOptions, Job, Section
 from spark_eos.job.views import select
 from spark_eos.job.write import check_records, write_once
 from spark_eos.log import TransactionLog
@@ -42,7 +42,7 @@ class Batches(Section):
 class SnapshotSource(Section):
     """The topic that the query wrote, and its log."""
 
-    options: SnapshotOptions  # type: ignore[valid-type]
+    options: CheckedSnapshotOptions  # type: ignore[valid-type]
 
 
 class Replay(Job):

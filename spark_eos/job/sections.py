@@ -73,14 +73,14 @@ def _with(check: Check, **job_sets: str) -> Check:
 
 Texts = dict[str, str]  # options that somebody else checks
 
-StreamOptions = checked(stream_options)
-SinkOptions = checked(sink_options)
-SnapshotOptions = checked(
+CheckedStreamOptions = checked(stream_options)
+CheckedSinkOptions = checked(sink_options)
+CheckedSnapshotOptions = checked(
     _with(batch_options, **{"isolation.level": "snapshot", "startingBatch": "0"})
 )
 # A job sets both; what they are makes no difference to a check.
 VERSION = {"txnAppId": "job", "txnVersion": "0"}
-BatchSinkOptions = checked(_with(batch_write_options, **VERSION))
+CheckedBatchSinkOptions = checked(_with(batch_write_options, **VERSION))
 
 
 def _identifier(value: str) -> str:
@@ -109,7 +109,7 @@ class Watermark(Section):
 class Source(Section):
     """Topics that are read: a view in the transform."""
 
-    options: StreamOptions  # type: ignore[valid-type]
+    options: CheckedStreamOptions  # type: ignore[valid-type]
     parse: Parse | None = None
     watermark: Watermark | None = None
 
@@ -131,13 +131,13 @@ def check_dead_letters(sources: Iterable[Source], place: object, name: str) -> N
 class Sink(Section):
     """Topics that are written."""
 
-    options: SinkOptions  # type: ignore[valid-type]
+    options: CheckedSinkOptions  # type: ignore[valid-type]
 
 
 class BatchSink(Section):
     """Topics that are written, once for each version."""
 
-    options: BatchSinkOptions  # type: ignore[valid-type]
+    options: CheckedBatchSinkOptions  # type: ignore[valid-type]
 
 
 class Trigger(Section):
