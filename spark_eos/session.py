@@ -41,7 +41,7 @@ _PROCESS: Final = str(_chance())
 _MOST_KEPT: Final = 32
 
 _StreamingOptions = SinkOptions | AtLeastOnceOptions
-LoggedOptions = _StreamingOptions | BatchWriteOptions
+_LoggedOptions = _StreamingOptions | BatchWriteOptions
 
 
 @dataclass(slots=True)
@@ -226,7 +226,7 @@ def _known(value: T | None, what: str) -> T:
 
 def log_location(options: WriteOptions) -> str | None:
     """Where the log of a write is, if it has one."""
-    return options.transaction_log if isinstance(options, LoggedOptions) else None
+    return options.transaction_log if isinstance(options, _LoggedOptions) else None
 
 
 def checkpoint_location(options: WriteOptions) -> str | None:

@@ -137,11 +137,7 @@ class Ownership:
     ) -> None:
         """Move the epoch to one that no other driver has, and log that."""
         backoff = Backoff(deadline)
-        mark = new_mark(
-            decides=False,
-            limit=self.session.options.transaction_timeout_ms,
-            random=self.session.chance(),
-        )
+        mark = self._new_mark(decides=False)
         while True:
             started = self._started(name, found, where, mark, deadline)
             if started is not None and self._log_start(name, started, mark, deadline):
@@ -272,11 +268,7 @@ class Ownership:
         """The next move, of a decision."""
         return Token(
             before=None if found is None else ProducerEpoch.of(found.identity),
-            mark=new_mark(
-                decides=True,
-                limit=self.session.options.transaction_timeout_ms,
-                random=self.session.chance(),
-            ),
+            mark=self._new_mark(decides=True),
             place=place_of(self.coordinator.cluster_id(deadline), name),
         )
 
