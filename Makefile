@@ -59,7 +59,7 @@ clean: ## remove what builds, tests and tools left; .venv and the jars stay
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
 $(ARCHIVE): $(STAMP) $(shell find spark_eos pyspark_txnkafka -name '*.py')
-	@$(BIN)/python -m spark_eos.archive $@
+	@$(BIN)/spark-eos archive $@
 
 # Asks for Python and Java first, so that a machine that lacks one says so before any download.
 $(STAMP): setup.py constraints.txt
@@ -69,7 +69,7 @@ $(STAMP): setup.py constraints.txt
 	if [ -z "$$python" ]; then \
 		echo "Python 3.11 was not found: install it, or name it with 'make setup PYTHON=/path/to/python3.11'" >&2; exit 1; \
 	fi; \
-	"$$python" -m spark_eos.embedded java || exit 1; \
+	"$$python" -m spark_eos.testing java || exit 1; \
 	if [ -e .venv ] && ! $(BIN)/python -c '$(IS_3_11)' 2>/dev/null; then \
 		echo ".venv is not a Python 3.11 environment: remove it and run 'make setup' again" >&2; exit 1; \
 	fi; \
@@ -83,5 +83,5 @@ $(STAMP): setup.py constraints.txt
 	@$(BIN)/python -m pip install --quiet --use-pep517 --disable-pip-version-check -c constraints.txt \
 		--config-settings editable_mode=compat -e '.[dev]'
 	@echo "fetching the jars of Kafka, of Delta and of Spark's Kafka connector"
-	@$(BIN)/python -m spark_eos.embedded
+	@$(BIN)/python -m spark_eos.testing
 	@touch $@

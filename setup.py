@@ -69,5 +69,5 @@ setup(
             "types-PyYAML>=6.0,<7",
         ],
     },
-    entry_points={"console_scripts": ["spark-eos = spark_eos.cli.main:main"]},
+    entry_points={"console_scripts": ["spark-eos = spark_eos._cli.main:main"]},
 )

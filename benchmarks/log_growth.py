@@ -26,9 +26,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from spark_eos.log import TransactionLog
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import (
+from spark_eos._log import TransactionLog
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import (
     PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,
@@ -46,7 +46,7 @@ MAX_OPEN_MS = 100.0
 
 OPEN = """
 import json, sys, time
-from spark_eos.log import TransactionLog
+from spark_eos._log import TransactionLog
 def timed(work):
     start = time.perf_counter()
     result = work()

@@ -22,8 +22,8 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.embedded.jars import peer_jars
+from spark_eos.testing import EmbeddedKafka
+from spark_eos.testing._embedded.jars import peer_jars
 
 FOLDER = Path("build/bench")
 REPORT = Path("build/bench.json")

@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from benchmarks.quick import in_turns, new_session
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos.testing import EmbeddedKafka
 
 FOLDER = Path("build/bench-read")
 REPORT = Path("build/bench-read.json")

@@ -15,7 +15,8 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from chaos.proxy import HOST, Proxies
 from chaos.wait import within
-from spark_eos.embedded import EmbeddedKafka, launch
+from spark_eos.testing import EmbeddedKafka
+from spark_eos.testing._embedded import launch
 
 NODES = (1, 2, 3)
 # Below the embedded broker's own range, and below the range of outgoing connections.

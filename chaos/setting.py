@@ -10,7 +10,7 @@ from pathlib import Path
 from chaos.cluster import GROUP, INPUT, MIN_INSYNC, NODES, OUTPUT, PARTITIONS
 from chaos.generator import KEYS, POISON_EVERY_S
 from chaos.workload import LONG_TIMEOUT_MS
-from spark_eos.embedded.jars import KAFKA_VERSION
+from spark_eos.testing._embedded.jars import KAFKA_VERSION
 
 
 def setting(master, rate, timeout_ms):

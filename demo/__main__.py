@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from demo.check import count_orders, verdict
 from demo.picture import draw, read_batches
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos.testing import EmbeddedKafka
 
 FOLDER = Path("build/demo")
 ORDERS = 40_000

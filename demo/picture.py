@@ -9,8 +9,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from spark_eos.log import TransactionLog
-from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos._log import TransactionLog
+from spark_eos._protocol.transactions.state import TransactionState
 
 OPEN, DECIDED, KILL, RECOVERY = "#9ecae1", "#3182bd", "#d62728", "#2ca02c"
 

@@ -14,16 +14,19 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_eos.job.command import run_batch
-from spark_eos.job.configuration import Configuration
-from spark_eos.job.sections import BatchSink, CheckedSnapshotOptions, Job, Section
-from spark_eos.job.views import select
-from spark_eos.job.write import check_records, write_once
-from spark_eos.log import TransactionLog
-from spark_eos.log.table import log_exists
-from spark_eos.options import batch_options, batch_write_options
-from spark_eos.source.batch_offsets import plan_ranges
-from spark_eos.source.filters import Pushed
+from spark_eos.job import (
+    BatchSink,
+    CheckedSnapshotOptions,
+    Configuration,
+    Job,
+    Section,
+    check_micro_batches,
+    check_records,
+    has_written,
+    run_batch,
+    select,
+    write_once,
+)
 
 
 class Batches(Section):
@@ -61,7 +64,7 @@ def steps(
     job = configuration.job
     # So that what is wrong, or not there, is told before the start.
     records(spark, configuration, job.batches.first)
-    plan_ranges(batch_options(reading(job, job.batches.first, job.batches.last)), Pushed())
+    check_micro_batches(reading(job, job.batches.first, job.batches.last))
     name = application(job)
     return (
         partial(replay, spark, configuration, name, batch_id)
@@ -96,10 +99,7 @@ def application(job: Replay) -> str:
     Release 0.1.0 put the range into it. A replay that was begun by that release goes on under it.
     """
     older = f"{job.name}:{job.batches.first}-{job.batches.last}"
-    options = batch_write_options({**job.sink.options, "txnAppId": older, "txnVersion": "0"})
-    log = options.transaction_log
-    is_begun = log_exists(log, {}) and TransactionLog.existing(log).knows(options.query_id)
-    return older if is_begun else job.name
+    return older if has_written(job.sink.options, older) else job.name
 
 
 def replay(

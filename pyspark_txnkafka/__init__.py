@@ -4,6 +4,6 @@ At its start Spark imports every top-level module named `pyspark_*` and register
 calls `DefaultSource` (see `pyspark/sql/worker/lookup_data_sources.py`). It has no other use.
 """
 
-from spark_eos.datasource import TxnKafkaDataSource as DefaultSource
+from spark_eos._datasource import TxnKafkaDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_eos.foreach_batch import txn_options
+from spark_eos._foreach_batch import txn_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +24,6 @@ def register(spark: SparkSession) -> None:
     Only needed where Spark did not find `pyspark_txnkafka` by itself at its start, for instance
     when the package came on the path later.
     """
-    from spark_eos.datasource import TxnKafkaDataSource
+    from spark_eos._datasource import TxnKafkaDataSource
 
     spark.dataSource.register(TxnKafkaDataSource)

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from spark_eos.protocol.offsets.offset_map import kafka_offsets
+from spark_eos._protocol.offsets.offset_map import kafka_offsets
 
 _LOG = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.embedded.jars import delta_jars, peer_jars
+from spark_eos.testing import EmbeddedKafka
+from spark_eos.testing._embedded.jars import delta_jars, peer_jars
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

@@ -1,6 +1,6 @@
 """The epochs of transactional ids, and how a test uses them up."""
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
 
 LAST_EPOCH = 32766  # of a producer id: a producer begun after it gets another id
 

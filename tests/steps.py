@@ -3,12 +3,12 @@
 import time
 from types import SimpleNamespace
 
-from spark_eos.options import batch_write_options
-from spark_eos.session import Session, session_of
-from spark_eos.sink.batch_writer import BatchWriter
-from spark_eos.sink.driver.plan import plan
-from spark_eos.sink.task.write import write_partition
-from spark_eos.sink.writer import StreamWriter
+from spark_eos._options import batch_write_options
+from spark_eos._session import Session, session_of
+from spark_eos._sink.batch_writer import BatchWriter
+from spark_eos._sink.driver.plan import plan
+from spark_eos._sink.task.write import write_partition
+from spark_eos._sink.writer import StreamWriter
 
 
 def plan_batch(options):

@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from spark_eos.deadline import Deadline
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
 from tests.epochs import LAST_EPOCH, wear
 
 EPOCHS_LEFT = (4, 3, 2, 1)  # by sink partition, so that each step below meets an end of epochs

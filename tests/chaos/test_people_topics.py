@@ -8,7 +8,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kafka import KafkaAdminClient
 
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos.conftest import ROWS_PER_FILE, Scenario, slow
 from tests.chaos.oracle import (
     assert_exactly_once,

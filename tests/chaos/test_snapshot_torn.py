@@ -2,11 +2,11 @@
 
 import pytest
 
-from spark_eos.options import batch_options
-from spark_eos.source.batch_offsets import plan_ranges
-from spark_eos.source.filters import Pushed
-from spark_eos.source.read import read_range
-from spark_eos.source.schema import source_schema
+from spark_eos._options import batch_options
+from spark_eos._source.batch_offsets import plan_ranges
+from spark_eos._source.filters import Pushed
+from spark_eos._source.read import read_range
+from spark_eos._source.schema import source_schema
 from tests.chaos.oracle import assert_none_open
 from tests.chaos.transactions import end_open_transactions
 

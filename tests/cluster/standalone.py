@@ -19,8 +19,8 @@ from pathlib import Path
 import pyspark
 
 from chaos.process import children, descendants, kill
-from spark_eos.embedded import supervisor as supervisor_script
-from spark_eos.embedded.java import java_command
+from spark_eos.testing._embedded import supervisor as supervisor_script
+from spark_eos.testing._embedded.java import java_command
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SUPERVISOR = supervisor_script.__file__

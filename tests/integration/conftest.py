@@ -2,8 +2,8 @@
 
 import pytest
 
-import spark_eos.session
-from spark_eos.session import Sessions
+import spark_eos._session
+from spark_eos._session import Sessions
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def new_process(monkeypatch):
 
     def start():
         started.append(Sessions())
-        monkeypatch.setattr(spark_eos.session, "_sessions", started[-1])
+        monkeypatch.setattr(spark_eos._session, "_sessions", started[-1])
 
     yield start
     for sessions in started:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.embedded.layout import open_layout
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._protocol.transactions.outcome import Outcome
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
 from spark_eos.errors import BrokerUnreachableError, OptionError
-from spark_eos.kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.protocol.transactions.outcome import Outcome
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
+from spark_eos.testing import EmbeddedKafka
+from spark_eos.testing._embedded.layout import open_layout
 
 if TYPE_CHECKING:
     from tests.conftest import TopicFactory

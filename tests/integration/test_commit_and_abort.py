@@ -7,19 +7,19 @@ from contextlib import nullcontext
 
 import pytest
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
+from spark_eos._log import TransactionLog
+from spark_eos._options import sink_options
+from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
+from spark_eos._sink.driver import commit as commit_step
+from spark_eos._sink.driver import decide as decide_step
+from spark_eos._sink.message import TaskMessage
+from spark_eos._sink.task.context import Task
 from spark_eos.errors import FencedError, TransactionLostError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
-from spark_eos.log import TransactionLog
-from spark_eos.options import sink_options
-from spark_eos.protocol.transactions.replay import QueryTail, TaskResult
-from spark_eos.sink.driver import commit as commit_step
-from spark_eos.sink.driver import decide as decide_step
-from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task.context import Task
 from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
 from tests.steps import abort_batch, commit_batch, plan_batch
 

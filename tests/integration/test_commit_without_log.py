@@ -13,14 +13,14 @@ import pytest
 
 from chaos.cluster import free_ports, launch_behind
 from chaos.proxy import CUT_AFTER, DELAY, DROP, HOST, Proxies, Rule
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._options import batch_write_options
+from spark_eos._sink.message import TaskMessage
+from spark_eos._sink.task.context import Task
 from spark_eos.errors import BrokerUnreachableError, OperatorError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.options import batch_write_options
-from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task.context import Task
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos.oracle import assert_exactly_once, assert_none_open, committed_values
 from tests.conftest import SMALL_JVM, TopicFactory
 from tests.steps import abort_write, commit_write, plan_write, write_task

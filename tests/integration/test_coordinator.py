@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from spark_eos.deadline import Backoff, Deadline
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._deadline import Backoff, Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._protocol.transactions.outcome import ErrorCode, Outcome
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
+from spark_eos._protocol.transactions.transactional_id import parse_transactional_id
 from spark_eos.errors import BrokerUnreachableError, OptionError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.protocol.transactions.outcome import ErrorCode, Outcome
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
-from spark_eos.protocol.transactions.transactional_id import parse_transactional_id
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos.oracle import committed_messages
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from spark_eos.embedded import EmbeddedKafka, EmbeddedKafkaError
-from spark_eos.embedded.process import ProcessIdentity
+from spark_eos.testing import EmbeddedKafka, EmbeddedKafkaError
+from spark_eos.testing._embedded.process import ProcessIdentity
 from tests.conftest import TopicFactory
 
 TIMEOUT_S = 30.0
-COMMAND = [sys.executable, "-m", "spark_eos.cli.main", "broker"]
+COMMAND = [sys.executable, "-m", "spark_eos._cli.main", "broker"]
 STARTER = """
 import json, sys, time
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos.testing import EmbeddedKafka
 with EmbeddedKafka(sys.argv[1]) as kafka:
     print(json.dumps(kafka.pids), flush=True)
     time.sleep(600)

@@ -16,16 +16,16 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.admin.group import ConsumerGroups
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._options import stream_options
+from spark_eos._protocol.offsets.offset_limit import Offsets
+from spark_eos._protocol.offsets.offset_map import to_map
+from spark_eos._recovery.group_offsets import put_back
+from spark_eos._source.stream_offsets import StreamOffsets
 from spark_eos.errors import BrokerUnreachableError, OptionError
-from spark_eos.kafka.admin.group import ConsumerGroups
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.options import stream_options
-from spark_eos.protocol.offsets.offset_limit import Offsets
-from spark_eos.protocol.offsets.offset_map import to_map
-from spark_eos.recovery.group_offsets import put_back
-from spark_eos.source.stream_offsets import StreamOffsets
+from spark_eos.testing import EmbeddedKafka
 from tests.conftest import SMALL_JVM
 
 if TYPE_CHECKING:
@@ -185,9 +185,9 @@ def test_cluster_that_does_not_answer_is_named() -> None:
 
 FIRST_QUESTIONS = """
 import sys
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.admin.group import ConsumerGroups
-from spark_eos.deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.admin.group import ConsumerGroups
+from spark_eos._deadline import Deadline
 
 config = ClientConfig.from_options({"bootstrap.servers": sys.argv[1]})
 for number in range(10):

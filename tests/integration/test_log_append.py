@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from spark_eos._log import TransactionLog, delta, retention
+from spark_eos._log.files import FileStore
+from spark_eos._protocol.transactions.batch import LoggedBatch
 from spark_eos.errors import CorruptLogError, FencedError, RetriableError
-from spark_eos.log import TransactionLog, delta, retention
-from spark_eos.log.files import FileStore
-from spark_eos.protocol.transactions.batch import LoggedBatch
 from tests.unit.log.builders import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,

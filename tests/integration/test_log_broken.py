@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
+from spark_eos._log import TransactionLog
 from spark_eos.errors import CorruptLogError, OptionError, RetriableError
-from spark_eos.log import TransactionLog
 from tests.unit.log.builders import QUERY, decide
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.log import TransactionLog
-from spark_eos.log.record import from_table
+from spark_eos._log import TransactionLog
+from spark_eos._log.record import from_table
 from tests.unit.log.builders import OTHER, QUERY, decide
 
 ROOT = Path(__file__).parents[2]
 
 DRIVER = """
 import sys
-from spark_eos.log import TransactionLog, retention
-from spark_eos.log.files import FileStore
-from spark_eos.log.retention import Retention, MaintenanceTask
+from spark_eos._log import TransactionLog, retention
+from spark_eos._log.files import FileStore
+from spark_eos._log.retention import Retention, MaintenanceTask
 from tests.unit.log.builders import decide
 
 location, query_id, start, batches, pace = sys.argv[1:]

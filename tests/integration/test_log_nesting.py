@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from spark_eos._log import TransactionLog
+from spark_eos._log.files import FileStore
+from spark_eos._log.folders import DiskFolders, Entries, Folders, Place, StoreFolders
+from spark_eos._log.nesting import check_above, check_below, check_nesting
+from spark_eos._log.retention import clean_log
 from spark_eos.errors import NestedLogError
-from spark_eos.log import TransactionLog
-from spark_eos.log.files import FileStore
-from spark_eos.log.folders import DiskFolders, Entries, Folders, Place, StoreFolders
-from spark_eos.log.nesting import check_above, check_below, check_nesting
-from spark_eos.log.retention import clean_log
 from tests.unit.log.builders import QUERY, decide
 
 UNREACHABLE = {
@@ -102,7 +102,7 @@ def test_hidden_folder_of_a_table_may_hold_a_checkpoint_with_its_log(
 def test_table_is_known_when_its_first_commits_are_gone(
     tmp_path: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_eos.log.retention.KEEP_COMMITS", 0)
+    monkeypatch.setattr("spark_eos._log.retention.KEEP_COMMITS", 0)
     table = make_log(tmp_path / "table")
     DeltaTable(table).create_checkpoint()
     clean_log(DeltaTable(table), FileStore(str(table), {}))

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from spark_eos._log import Retention, TransactionLog
+from spark_eos._log.files import FileStore
+from spark_eos._log.record import SCHEMA, to_rows, to_table
+from spark_eos._log.retention import MaintenanceTask, run_maintenance
+from spark_eos._log.table import VERSION_PROPERTY, log_exists
+from spark_eos._protocol.transactions.transaction import RECORD_VERSION
 from spark_eos.errors import ForeignTableError, LogVersionError, OptionError
-from spark_eos.log import Retention, TransactionLog
-from spark_eos.log.files import FileStore
-from spark_eos.log.record import SCHEMA, to_rows, to_table
-from spark_eos.log.retention import MaintenanceTask, run_maintenance
-from spark_eos.log.table import VERSION_PROPERTY, log_exists
-from spark_eos.protocol.transactions.transaction import RECORD_VERSION
 from tests.unit.log.builders import QUERY, at, decide, row
 
 DATA = Path(__file__).parents[1] / "data"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from chaos.disk_image import DiskImage
+from spark_eos._log import TransactionLog, delta, durable
+from spark_eos._log.files import FileStore
+from spark_eos._log.retention import CHECKPOINT_EVERY
 from spark_eos.errors import RetriableError
-from spark_eos.log import TransactionLog, delta, durable
-from spark_eos.log.files import FileStore
-from spark_eos.log.retention import CHECKPOINT_EVERY
 from tests.unit.log.builders import OTHER, QUERY, decide, decision
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from spark_eos._log import Retention, TransactionLog, files, retention
+from spark_eos._log.files import FileStore, live_files
+from spark_eos._log.retention import MaintenanceTask, clean_log, compact, expire, run_maintenance
+from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos.errors import CorruptLogError, RetriableError
-from spark_eos.log import Retention, TransactionLog, files, retention
-from spark_eos.log.files import FileStore, live_files
-from spark_eos.log.retention import MaintenanceTask, clean_log, compact, expire, run_maintenance
-from spark_eos.protocol.transactions.transaction import TransactionRecord
 from tests.unit.log.builders import (
     COMPLETE_COMMIT,
     DEAD,

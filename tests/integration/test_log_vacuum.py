@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spark_eos.log import Retention, TransactionLog, vacuum
-from spark_eos.log.files import FileStore, live_files
-from spark_eos.log.record import from_table, to_table
-from spark_eos.log.retention import MaintenanceTask, compact, run_maintenance
-from spark_eos.log.vacuum import PAST_SNAPSHOTS, VACUUM_HOURS
+from spark_eos._log import Retention, TransactionLog, vacuum
+from spark_eos._log.files import FileStore, live_files
+from spark_eos._log.record import from_table, to_table
+from spark_eos._log.retention import MaintenanceTask, compact, run_maintenance
+from spark_eos._log.vacuum import PAST_SNAPSHOTS, VACUUM_HOURS
 from tests.unit.log.builders import OTHER, QUERY, at, decide, row
 
 DATA = Path(__file__).parents[1] / "data"

@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
+from spark_eos._protocol.transactions.transactional_id import driver_id
+from spark_eos._recovery.ownership import Ownership
 from spark_eos.errors import BrokerUnreachableError, OptionError, StaleLogError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
-from spark_eos.protocol.transactions.transactional_id import driver_id
-from spark_eos.recovery.ownership import Ownership
+from spark_eos.testing import EmbeddedKafka
 from tests.steps import session_with
 from tests.unit.protocol.builders import record
 

@@ -19,15 +19,15 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator import router as coordinator_router
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
-from spark_eos.protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator import router as coordinator_router
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
+from spark_eos._protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos.oracle import assert_exactly_once
 
 pytestmark = pytest.mark.slow

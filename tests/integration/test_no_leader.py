@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.endtxn.commit import commit_decided
+from spark_eos._deadline import Deadline
+from spark_eos._endtxn.commit import commit_decided
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
+from spark_eos._protocol.transactions.decision import RunningBatch, decision_rows
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._protocol.transactions.replay import TaskResult
+from spark_eos._protocol.transactions.transaction import PreparedTransaction, TransactionRecord
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
-from spark_eos.protocol.transactions.decision import RunningBatch, decision_rows
-from spark_eos.protocol.transactions.fate import Fate
-from spark_eos.protocol.transactions.replay import TaskResult
-from spark_eos.protocol.transactions.transaction import PreparedTransaction, TransactionRecord
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos.oracle import assert_exactly_once
 from tests.steps import session_with
 

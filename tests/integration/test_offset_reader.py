@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.admin.offset_reader import OffsetReader, Retries
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.protocol.offsets.subscription import Assign, Pattern, Subscribe
+from spark_eos.testing import EmbeddedKafka
 
 RETRIES = Retries(timeout_ms=60_000, at_least=3, interval_ms=10)
 

@@ -12,17 +12,17 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._log import TransactionLog
+from spark_eos._options import batch_write_options, stream_options
+from spark_eos._protocol.transactions.decision import decision_rows
+from spark_eos._protocol.transactions.replay import QueryTail
+from spark_eos._session import session_of
+from spark_eos._sink.driver import commit as commit_step
+from spark_eos._sink.message import running_batch
+from spark_eos._source.snapshot import Snapshot
 from spark_eos.errors import OperatorError, OptionError, TransactionLostError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.log import TransactionLog
-from spark_eos.options import batch_write_options, stream_options
-from spark_eos.protocol.transactions.decision import decision_rows
-from spark_eos.protocol.transactions.replay import QueryTail
-from spark_eos.session import session_of
-from spark_eos.sink.driver import commit as commit_step
-from spark_eos.sink.message import running_batch
-from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query, refuse_to_complete
 from tests.steps import commit_batch, commit_write, plan_batch, plan_write
 

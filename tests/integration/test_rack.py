@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.consume.visibility import fates
-from spark_eos.protocol.transactions.fate import Fate
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.consume.visibility import fates
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos.oracle import open_partitions
 from tests.conftest import SMALL_JVM
 from tests.integration.test_visibility import ended

@@ -13,14 +13,14 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.consume import consumer
+from spark_eos._kafka.consume.consumer import ConsumerSettings, read
+from spark_eos._kafka.consume.data_loss import DataLoss
+from spark_eos._kafka.consume.range_reader import ReadPolicy
+from spark_eos._protocol.offsets.offset_range import OffsetRange
 from spark_eos.errors import BrokerUnreachableError, DataLossError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.consume import consumer
-from spark_eos.kafka.consume.consumer import ConsumerSettings, read
-from spark_eos.kafka.consume.data_loss import DataLoss
-from spark_eos.kafka.consume.range_reader import ReadPolicy
-from spark_eos.protocol.offsets.offset_range import OffsetRange
+from spark_eos.testing import EmbeddedKafka
 
 SKIP = DataLoss(fail=False)
 

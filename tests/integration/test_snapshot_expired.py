@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from deltalake import DeltaTable
 
+from spark_eos._log import Retention, TransactionLog
+from spark_eos._log.files import FileStore
+from spark_eos._log.retention import expire
+from spark_eos._options import batch_write_options, stream_options
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._source.offsets import offset_reader, resolve_partitions
+from spark_eos._source.snapshot import Snapshot
 from spark_eos.errors import OptionError
-from spark_eos.log import Retention, TransactionLog
-from spark_eos.log.files import FileStore
-from spark_eos.log.retention import expire
-from spark_eos.options import batch_write_options, stream_options
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.source.offsets import offset_reader, resolve_partitions
-from spark_eos.source.snapshot import Snapshot
 from tests.integration.test_commit_and_abort import Query
 from tests.steps import commit_write, plan_write
 

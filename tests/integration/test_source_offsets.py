@@ -5,11 +5,11 @@ import json
 import pytest
 from confluent_kafka import Producer
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._options import sink_options
+from spark_eos._session import session_of
+from spark_eos._sink.driver import offsets
 from spark_eos.errors import OptionError
-from spark_eos.options import sink_options
-from spark_eos.session import session_of
-from spark_eos.sink.driver import offsets
 
 QUERY = "0f9b7a52-64b5-4f0c-9d1e-2a5d0e6f7a81"
 END = 10

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
 from spark_eos.errors import DeliveryError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.kafka.produce.transactional_producer import TransactionalProducer
 
 WAIT_S = 2.0  # librdkafka reports two hundred times
 

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._log import Retention, TransactionLog, delta
+from spark_eos._log.files import FileStore
+from spark_eos._log.retention import expire
+from spark_eos._options import batch_write_options
+from spark_eos._sink.driver import commit as commit_step
+from spark_eos._sink.message import TaskMessage
+from spark_eos._sink.task.context import Task
 from spark_eos.errors import NonDeterministicReplayError, OperatorError, TransactionLostError
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.log import Retention, TransactionLog, delta
-from spark_eos.log.files import FileStore
-from spark_eos.log.retention import expire
-from spark_eos.options import batch_write_options
-from spark_eos.sink.driver import commit as commit_step
-from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task.context import Task
 from tests.chaos.oracle import assert_exactly_once
 from tests.integration.test_commit_and_abort import refuse_to_complete
 from tests.steps import abort_write, commit_write, plan_write, write_task

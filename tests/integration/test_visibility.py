@@ -11,13 +11,13 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.deadline import Deadline
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.consume.visibility import fates
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._protocol.transactions.transaction import PartitionOffsets
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.consume.visibility import fates
-from spark_eos.protocol.transactions.fate import Fate
-from spark_eos.protocol.transactions.transaction import PartitionOffsets
+from spark_eos.testing import EmbeddedKafka
 
 if TYPE_CHECKING:
     from tests.conftest import TopicFactory

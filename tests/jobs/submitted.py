@@ -12,7 +12,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from chaos.process import Guard, descendants, kill, temporary_files_in
-from spark_eos.embedded.jars import delta_jars
+from spark_eos.testing._embedded.jars import delta_jars
 from tests.chaos.oracle import committed_messages
 
 ROOT = Path(__file__).parents[2]

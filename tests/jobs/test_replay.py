@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_eos.log import TransactionLog
-from spark_eos.options import batch_write_options
-from spark_eos.protocol.transactions.ownership import Token
+from spark_eos._log import TransactionLog
+from spark_eos._options import batch_write_options
+from spark_eos._protocol.transactions.ownership import Token
 from tests.jobs.modules import program
 
 

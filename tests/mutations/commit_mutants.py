@@ -1,208 +1,193 @@
 """Commit worker: decide, complete, abort, and the offsets of the source."""
 
-from tests.mutations.mutant import Mutant, mutant
+from tests.mutations.mutant import (
+    always,
+    assigned,
+    before,
+    call,
+    instead,
+    mutant,
+    never,
+    without,
+)
 
-_OFFSETS = "        batch = replace(batch, offsets=prepared)\n"
+_STOP = "tests/simulation/test_stop_in_commit.py"
 
 COMMIT_MUTANTS = (
     # The decision
     mutant(
         "no check of the prepared transactions before the decision",
-        "sink/driver/decide.py",
-        "    check_prepared(\n",
-        "    (lambda *a, **k: None)(\n",
+        "decide._check_transactions",
+        without("check_prepared"),
     ),
     mutant(
         "a coordinator that answers from the past is believed",
-        "sink/driver/decide.py",
-        "        ask_again = is_stale(batch, found) or (",
-        "        ask_again = False and (",
+        "decide._describe",
+        assigned("ask_again", "False"),
         tests="tests/unit/sink/test_decide.py",
     ),
     mutant(
         "records at unknown offsets are decided on",
-        "kafka/produce/delivery.py",
-        "        if any(p.first_offset < 0 or p.last_offset < 0 for p in written):\n",
-        "        if False:\n",
+        "DeliveryReports.partitions",
+        never("any"),
         tests="tests/unit/kafka/test_delivery.py",
     ),
     mutant(
         "EndTxn before the decision",
-        "sink/driver/decide.py",
-        '    failpoint("checked")\n',
-        "    coordinator.end([r.identity for r in decided], committed=True, deadline=deadline)\n"
-        '    failpoint("checked")\n',
+        "decide.decide",
+        before(
+            "failpoint",
+            "coordinator.end([r.identity for r in decided], committed=True, deadline=deadline)",
+        ),
     ),
     mutant(
         "the planner's view of the log is not compared with the commit worker's",
-        "sink/driver/decide.py",
-        "    if now != (tail.newest_entry, tail.driver):\n",
-        "    if False:\n",
+        "decide.is_visible_already",
+        never("now"),
     ),
     mutant(
         "only the number of the last batch is compared",
-        "sink/driver/decide.py",
-        "    if now != (tail.newest_entry, tail.driver):\n",
-        "    if log.last_batch_id(batch.query_id) != tail.last_batch_id:\n",
+        "decide.is_visible_already",
+        instead(
+            "now != (tail.newest_entry, tail.driver)",
+            "log.last_batch_id(batch.query_id) != tail.last_batch_id",
+        ),
     ),
     mutant(
         "an empty partition leaves no row",
-        "protocol/transactions/decision.py",
-        "    return (*rows, *emptied)\n",
-        "    return tuple(rows)\n",
+        "decision.decision_rows",
+        instead("(*rows, *emptied)", "tuple(rows)"),
     ),
     mutant(
         "a batch that has no rows any more leaves no row",
-        "sink/driver/decide.py",
-        "    if decided or any(row.state is TransactionState.EMPTY for row in rows):\n",
-        "    if decided:\n",
+        "decide.decide",
+        never("any", "EMPTY"),
     ),
     mutant(
         "an older batch that comes back is not compared",
-        "sink/driver/decide.py",
-        "    check_same_batch(\n",
-        "    if batch.batch_id < tail.last_batch_id:\n        return True\n    check_same_batch(\n",
+        "decide.is_visible_already",
+        before("check_same_batch", "if batch.batch_id < tail.last_batch_id:\n    return True"),
     ),
     mutant(
         "the end of the batch before is not logged",
-        "protocol/transactions/decision.py",
-        "        return (*rows, *_completion_before(batch, last, at))\n",
-        "        return tuple(rows)\n",
+        "decision.decision_rows",
+        call("_completion_before", "()"),
     ),
     # Complete
     mutant(
         "an aborted transaction is taken for complete",
-        "sink/driver/complete.py",
-        "        if fate is Fate.COMMITTED:\n",
-        "        if fate in (Fate.COMMITTED, Fate.ABORTED):\n",
+        "complete.complete",
+        instead("fate is Fate.COMMITTED", "fate in (Fate.COMMITTED, Fate.ABORTED)"),
     ),
     # Abort
-    mutant(
-        "abort() does not look at the log",
-        "sink/driver/abort.py",
-        "    if _complete_if_decided(session, failed, owner, deadline):",
-        "    if False:",
-    ),
+    mutant("abort() does not look at the log", "abort.abort", never("_complete_if_decided")),
     mutant(
         "abort() does not fence the partitions without a message",
-        "sink/driver/abort.py",
-        "    _fence_silent(session, failed, deadline)\n    if ended:",
-        "    if ended:",
+        "abort.abort",
+        without("_fence_silent"),
     ),
     mutant(
         "abort() fences once, and does not watch",
-        "endtxn/fence.py",
-        "        if watch.passed:\n            return\n",
-        "        return\n",
+        "fence.fence_running",
+        always("watch", "passed"),
     ),
-    mutant(
-        "abort() leaves the offsets transaction open",
-        "sink/driver/abort.py",
-        "        fence_open(session, session.transactional_id(None), deadline)\n",
-        "        pass\n",
-    ),
+    mutant("abort() leaves the offsets transaction open", "abort.abort", without("fence_open")),
     mutant(
         "abort() does not end what the messages name",
-        "sink/driver/abort.py",
-        "    if not undecided:\n",
-        "    if True:\n",
+        "abort._abort_prepared",
+        always("undecided"),
     ),
     mutant(
         "abort() of an overtaken driver fences the new one",
-        "sink/driver/abort.py",
-        " or _is_overtaken(session, failed):",
-        ":",
+        "abort.abort",
+        never("_is_overtaken"),
     ),
     mutant(
         "abort() ends transactions before the log knows",
-        "sink/driver/abort.py",
-        "    _log_intent(session, failed, owner, deadline)\n",
-        tests="tests/simulation/test_stop_in_commit.py",
+        "abort.abort",
+        without("_log_intent"),
+        tests=_STOP,
     ),
     mutant(
         "abort() does not look at the log behind its look at Kafka",
-        "sink/driver/abort.py",
-        "    session.log.refresh()  # behind the look: whoever ended one has logged why before\n",
-        tests="tests/simulation/test_stop_in_commit.py",
+        "abort._may_be_decided",
+        without("refresh"),
+        tests=_STOP,
     ),
     mutant(
         "abort() goes on where its intent could not be logged",
-        "sink/driver/abort.py",
-        "        if failed.may_be_committing:\n            raise\n",
-        tests="tests/simulation/test_stop_in_commit.py",
+        "abort._log_intent",
+        never("may_be_committing"),
+        tests=_STOP,
     ),
     mutant(
         "what an abort that died has left open is not looked for",
-        "sink/driver/plan.py",
-        " or not tail.complete\n",
-        "\n",
-        tests="tests/simulation/test_stop_in_commit.py",
+        "plan._may_have_orphans",
+        never("complete"),
+        tests=_STOP,
     ),
     mutant(
         "a late task of an overtaken driver is left alone",
-        "sink/driver/plan.py",
-        "    return is_long_ago or not",
-        "    return not",
+        "plan._may_have_orphans",
+        assigned("is_long_ago", "False"),
         tests="tests/simulation/test_late_task.py",
     ),
     mutant(
         "a write whose end could not be logged has failed",
-        "sink/driver/commit.py",
-        "    except SparkEosError:\n        # Do not",
-        "    except ZeroDivisionError:\n        # Do not",
+        "commit._log_completion",
+        instead("SparkEosError", "ZeroDivisionError"),
         tests="tests/simulation/test_batch_write.py",
     ),
     mutant(
         "abort() completes a decision that may not be on the disk",
-        "sink/driver/abort.py",
-        "    if decided:\n        log.sync()\n",
-        "    if decided:\n",
+        "abort._complete_if_decided",
+        without("sync"),
     ),
     # The offsets of the source
     mutant(
         "the offsets are committed on their own",
-        "sink/driver/commit.py",
-        _OFFSETS,
-        "        session.cluster.coordinator.end("
-        "[prepared.identity], committed=True, deadline=deadline)\n",
+        "commit.commit",
+        call(
+            "replace",
+            "session.cluster.coordinator.end([prepared.identity], committed=True,"
+            " deadline=deadline) and batch",
+        ),
     ),
-    mutant("the offsets are not in the decision", "sink/driver/commit.py", _OFFSETS),
+    mutant("the offsets are not in the decision", "commit.commit", call("replace", "batch")),
     mutant(
         "offsets that are committed are moved again",
-        "protocol/transactions/replay.py",
-        "not self.complete and not self.committed_offsets)",
-        "not self.complete)",
+        "QueryTail.moves_offsets",
+        always("committed_offsets"),
     ),
     mutant(
         "the offsets of a torn batch are not moved",
-        "protocol/transactions/replay.py",
-        "            or (batch_id == self.last_batch_id and not self.complete"
-        " and not self.committed_offsets)\n",
+        "QueryTail.moves_offsets",
+        never("committed_offsets"),
     ),
     # Tasks
     mutant(
         "a batch write outside of a task takes the id of partition 0",
-        "sink/batch_writer.py",
-        "partition=current_partition(),",
-        "partition=0,",
+        "BatchWriter.write",
+        call("current_partition", "0"),
         tests="tests/unit/sink/test_task.py",
     ),
     # Topics
     mutant(
         "a producer creates the topic that it asks about",
-        "kafka/config/client_config.py",
-        "**overrides, **_FIXED}",
-        "**overrides}",
+        "ClientConfig.librdkafka",
+        instead("_FIXED", "{}"),
         tests="tests/spark/test_missing_topics.py",
     ),
     # Jobs
-    Mutant(
+    mutant(
         "an error of another library ends a job for good",
-        "spark_eos/job/supervise.py",
-        (
-            (r"^([A-Za-z_]\w*(?:\.\w+)+)(?=:|$)", r"\b([A-Z][A-Za-z]*Error)\b"),
-            ('f"{found.__module__}.{found.__qualname__}"', "found.__name__"),
+        "_supervise.verdict",
+        assigned(
+            "names",
+            "set(re.findall(r'\\b([A-Z][A-Za-z]*Error)\\b',"
+            " ''.join(traceback.format_exception(error))))",
         ),
+        instead("f'{found.__module__}.{found.__qualname__}'", "found.__name__"),
         tests="tests/unit/job/test_supervise.py",
     ),
 )

@@ -10,9 +10,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from spark_eos.protocol.transactions.outcome import ErrorCode
-from spark_eos.protocol.transactions.state import TransactionState as State
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
+from spark_eos._protocol.transactions.outcome import ErrorCode
+from spark_eos._protocol.transactions.state import TransactionState as State
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
 
 Place = tuple[str, int]  # a topic and the number of a partition
 EPOCH_MAX = 32767

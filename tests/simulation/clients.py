@@ -6,25 +6,25 @@ Each has the methods and the failures of the product's own class of that name, a
 
 import json
 
-from spark_eos.checkpoint.checkpoint import Checkpoint
+from spark_eos._checkpoint.checkpoint import Checkpoint
+from spark_eos._kafka.coordinator.client import EndAnswer, TransactionListing
+from spark_eos._protocol.offsets.offset_map import from_map
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
+from spark_eos._protocol.transactions.ownership import ProducerEpoch
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import (
+    PartitionOffsets,
+    PreparedTransaction,
+    TransactionDescription,
+)
+from spark_eos._session import Session, Sessions
 from spark_eos.errors import (
     BrokerUnreachableError,
     DeliveryError,
     GroupInUseError,
     RetriableError,
 )
-from spark_eos.kafka.coordinator.client import EndAnswer, TransactionListing
-from spark_eos.protocol.offsets.offset_map import from_map
-from spark_eos.protocol.transactions.fate import Fate
-from spark_eos.protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
-from spark_eos.protocol.transactions.ownership import ProducerEpoch
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import (
-    PartitionOffsets,
-    PreparedTransaction,
-    TransactionDescription,
-)
-from spark_eos.session import Session, Sessions
 from tests.simulation.broker import RefusedError, Visible
 from tests.simulation.process import Clock, current, port
 
@@ -350,7 +350,7 @@ class SimulatedSession(Session):
 
 
 def session_of(options, query_id=None):
-    """`spark_eos.session`: each process keeps its own."""
+    """`spark_eos._session`: each process keeps its own."""
     if current().sessions is None:
         current().sessions = Sessions(SimulatedSession)
     return current().sessions.of(options, query_id)

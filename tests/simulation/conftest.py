@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import pytest
 from pyspark import TaskContext
 
-import spark_eos.log.delta
-import spark_eos.log.settle
-import spark_eos.log.tail
-import spark_eos.session
-import spark_eos.sink.driver.abort
-import spark_eos.sink.driver.commit
-import spark_eos.sink.driver.commit_without_log
-import spark_eos.sink.task.context
-import spark_eos.sink.writer
+import spark_eos._log.delta
+import spark_eos._log.settle
+import spark_eos._log.tail
+import spark_eos._session
+import spark_eos._sink.driver.abort
+import spark_eos._sink.driver.commit
+import spark_eos._sink.driver.commit_without_log
+import spark_eos._sink.task.context
+import spark_eos._sink.writer
 from spark_eos.errors import StaleLogError
 from tests.simulation import clients, log
 from tests.simulation.explore import EXPECTED
@@ -45,9 +45,9 @@ def task_context():
 @pytest.fixture(scope="module")
 def simulated():
     """The product's sink without Spark, Kafka and Delta."""
-    sink, driver, table = spark_eos.sink, spark_eos.sink.driver, spark_eos.log
+    sink, driver, table = spark_eos._sink, spark_eos._sink.driver, spark_eos._log
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_eos.session, "session_of", clients.session_of)
+        patch.setattr(spark_eos._session, "session_of", clients.session_of)
         patch.setattr(table.delta, "open_table", log.open_table)
         patch.setattr(table.delta, "check_nesting", lambda *_where: None)
         patch.setattr(table.delta, "has_own_columns", lambda _table: True)

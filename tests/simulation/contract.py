@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._protocol.transactions.outcome import ErrorCode
+from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token, is_next
+from spark_eos._protocol.transactions.state import TransactionState as State
 from spark_eos.errors import BrokerUnreachableError, DeliveryError
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.protocol.transactions.fate import Fate
-from spark_eos.protocol.transactions.outcome import ErrorCode
-from spark_eos.protocol.transactions.ownership import ProducerEpoch, Token, is_next
-from spark_eos.protocol.transactions.state import TransactionState as State
 from tests.epochs import LAST_EPOCH
 
 GROUP_OFFSET = 7

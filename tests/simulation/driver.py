@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from spark_eos.options import sink_options
-from spark_eos.sink.driver.plan import plan
-from spark_eos.sink.task.context import Task
-from spark_eos.sink.writer import StreamWriter
+from spark_eos._options import sink_options
+from spark_eos._sink.driver.plan import plan
+from spark_eos._sink.task.context import Task
+from spark_eos._sink.writer import StreamWriter
 from tests.simulation.broker import Broker
 from tests.simulation.clients import session_of
 from tests.simulation.faults import KilledError, Schedule

@@ -10,9 +10,9 @@ write fails.
 
 import pickle
 
-from spark_eos.options import batch_write_options
-from spark_eos.sink.batch_writer import BatchWriter
-from spark_eos.sink.driver.plan import plan
+from spark_eos._options import batch_write_options
+from spark_eos._sink.batch_writer import BatchWriter
+from spark_eos._sink.driver.plan import plan
 from tests.simulation.clients import session_of
 from tests.simulation.driver import Driver, no_file
 from tests.simulation.process import port, running

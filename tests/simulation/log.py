@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from spark_eos.log.files import LiveFile
-from spark_eos.log.record import entry_order
-from spark_eos.protocol.transactions.transaction import TransactionRecord
+from spark_eos._log.files import LiveFile
+from spark_eos._log.record import entry_order
+from spark_eos._protocol.transactions.transaction import TransactionRecord
 from tests.simulation.process import current, port
 
 

@@ -7,11 +7,11 @@ import uuid
 import pytest
 from kafka import KafkaAdminClient
 
-from spark_eos.embedded import EmbeddedKafka
-from spark_eos.kafka.cluster import Cluster
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.protocol.offsets.offset_map import to_map
-from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos._kafka.cluster import Cluster
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.offset_map import to_map
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos.testing import EmbeddedKafka
 from tests.chaos import oracle as chaos
 from tests.epochs import wear
 from tests.simulation import clients

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos.protocol.offsets.snapshot import outputs, whole_batches
+from spark_eos._protocol.offsets.snapshot import outputs, whole_batches
 from tests.simulation.driver import Driver, World, workload
 from tests.simulation.job import Job
 from tests.simulation.log import newest_first

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from chispa import assert_df_equality
 
-from spark_eos.log import COMPACTED_VIEW_SQL, TransactionLog, retention
-from spark_eos.log.files import FileStore
-from spark_eos.log.record import SCHEMA, to_table
+from spark_eos._log import COMPACTED_VIEW_SQL, TransactionLog, retention
+from spark_eos._log.files import FileStore
+from spark_eos._log.record import SCHEMA, to_table
 from tests.unit.log.builders import OTHER, QUERY, decide
 
 if TYPE_CHECKING:

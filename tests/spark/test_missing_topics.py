@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos.testing import EmbeddedKafka
 from tests.conftest import ADMIN_TIMEOUT_S, SMALL_JVM
 from tests.spark.conftest import Sink
 

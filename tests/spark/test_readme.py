@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 import spark_eos
-from spark_eos.options import (
+from spark_eos._options import (
     BATCH_OPTIONS,
     BATCH_WRITE_OPTIONS,
     SINK_OPTIONS,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from spark_eos.embedded import EmbeddedKafka
+    from spark_eos.testing import EmbeddedKafka
     from tests.conftest import TopicFactory
 
 

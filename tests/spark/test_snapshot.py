@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_eos.log import TransactionLog
+from spark_eos._log import TransactionLog
 from tests.chaos.oracle import assert_none_open
 
 SCHEMA = "value string, partition int"

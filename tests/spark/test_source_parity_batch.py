@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos.embedded import EmbeddedKafka
+from spark_eos.testing import EmbeddedKafka
 from tests.spark import topics
 from tests.spark.peers import Peers
 

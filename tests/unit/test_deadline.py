@@ -1,6 +1,6 @@
 """A point in time, and waiting for it, on a clock that moves when somebody sleeps."""
 
-from spark_eos.deadline import LAST_PAUSE_S, Backoff, Deadline
+from spark_eos._deadline import LAST_PAUSE_S, Backoff, Deadline
 
 
 class Clock:

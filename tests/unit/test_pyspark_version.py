@@ -6,9 +6,9 @@ import sys
 import pyspark
 import pytest
 
-from spark_eos.datasource import TxnKafkaDataSource
+from spark_eos._datasource import TxnKafkaDataSource
+from spark_eos._pyspark_version import NEEDED
 from spark_eos.errors import OptionError
-from spark_eos.pyspark_version import NEEDED
 
 WITHOUT_PYSPARK = "import sys; sys.modules['pyspark'] = None; import pyspark_txnkafka"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.checkpoint.checkpoint import Checkpoint
+from spark_eos._checkpoint.checkpoint import Checkpoint
 from spark_eos.errors import OptionError, RetriableError
 
 METADATA = json.dumps({"batchWatermarkMs": 5, "batchTimestampMs": 1, "conf": {}})

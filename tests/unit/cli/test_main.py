@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from spark_eos import __version__
-from spark_eos.cli.main import main
+from spark_eos._cli.main import main
 
 
 def test_command_line_loads_no_pyspark() -> None:
-    code = "import sys, spark_eos.cli.main; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, spark_eos._cli.main; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spark_eos.embedded import EmbeddedKafkaError
-from spark_eos.embedded.ivy import (
+from spark_eos.testing import EmbeddedKafkaError
+from spark_eos.testing._embedded.ivy import (
     Coordinate,
     RetrievalError,
     ivy_module,

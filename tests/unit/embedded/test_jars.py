@@ -8,8 +8,9 @@ from threading import Thread
 
 import pytest
 
-from spark_eos.embedded import EmbeddedKafkaError, jars
-from spark_eos.embedded.ivy import Coordinate, RetrievalError
+from spark_eos.testing import EmbeddedKafkaError
+from spark_eos.testing._embedded import jars
+from spark_eos.testing._embedded.ivy import Coordinate, RetrievalError
 
 SET = jars.JarSet(folder="some", choices=(("g:wanted:2",), ("g:instead:1",)))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.embedded import EmbeddedKafkaError
-from spark_eos.embedded.java import java_command, parse_release
+from spark_eos.testing import EmbeddedKafkaError
+from spark_eos.testing._embedded.java import java_command, parse_release
 
 
 @pytest.mark.parametrize(

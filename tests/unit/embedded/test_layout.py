@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.embedded import EmbeddedKafka, EmbeddedKafkaError
-from spark_eos.embedded.layout import live_processes, open_layout, read_layout, write_processes
-from spark_eos.embedded.process import ProcessIdentity
+from spark_eos.testing import EmbeddedKafka, EmbeddedKafkaError
+from spark_eos.testing._embedded.layout import (
+    live_processes,
+    open_layout,
+    read_layout,
+    write_processes,
+)
+from spark_eos.testing._embedded.process import ProcessIdentity
 
 
 def _me() -> ProcessIdentity:

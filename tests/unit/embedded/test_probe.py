@@ -6,7 +6,7 @@ import socket
 import struct
 from threading import Thread
 
-from spark_eos.embedded.probe import known_brokers, metadata_request, parse_brokers
+from spark_eos.testing._embedded.probe import known_brokers, metadata_request, parse_brokers
 
 
 def _answer(nodes: list[tuple[int, bytes | None]]) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.embedded.settings import NodeAddress, properties_text, server_properties
+from spark_eos.testing._embedded.settings import NodeAddress, properties_text, server_properties
 
 NODES = [NodeAddress(node=n, port=20_000 + n, controller_port=21_000 + n) for n in (1, 2, 3)]
 DATA = Path("/data")

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from spark_eos.deadline import Deadline
-from spark_eos.endtxn.commit import commit_decided
+from spark_eos._deadline import Deadline
+from spark_eos._endtxn.commit import commit_decided
+from spark_eos._kafka.coordinator.client import EndAnswer
+from spark_eos._protocol.transactions.outcome import Api, ErrorCode, outcome_of
 from spark_eos.errors import CorruptLogError, OperatorError, OptionError
-from spark_eos.kafka.coordinator.client import EndAnswer
-from spark_eos.protocol.transactions.outcome import Api, ErrorCode, outcome_of
 from tests.steps import session_with
 from tests.unit.protocol.builders import record
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_eos.job.option_mistakes import option_mistakes
-from spark_eos.options import batch_write_options, sink_options, stream_options
+from spark_eos._options import batch_write_options, sink_options, stream_options
+from spark_eos.job._option_mistakes import option_mistakes
 
 SOURCE = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "orders"}
 

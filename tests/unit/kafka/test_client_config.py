@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from spark_eos.errors import OptionError
-from spark_eos.kafka.config.client_config import (
+from spark_eos._kafka.config.client_config import (
     ClientConfig,
     check_librdkafka,
     is_secret,
 )
-from spark_eos.kafka.consume.consumer import ConsumerSettings, check_consumer
+from spark_eos._kafka.consume.consumer import ConsumerSettings, check_consumer
+from spark_eos.errors import OptionError
 
 SERVERS = {"bootstrap.servers": "a:9092,b:9092"}
 SECRETS = [
@@ -165,7 +165,7 @@ def test_check_leaves_no_thread_behind() -> None:
     """
     code = """
 import os, time
-from spark_eos.kafka.config.client_config import ClientConfig, check_librdkafka
+from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
 config = ClientConfig.from_options({"bootstrap.servers": "broker:9092"})
 before = len(os.listdir("/proc/self/task"))
 for _ in range(20):

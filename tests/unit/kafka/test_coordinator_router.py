@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from spark_eos.deadline import Backoff, Deadline
+from spark_eos._deadline import Backoff, Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator import client as coordinator
+from spark_eos._kafka.coordinator.client import CoordinatorClient
+from spark_eos._kafka.coordinator.failure import Failure
+from spark_eos._kafka.coordinator.topic_id import topic_id_text
+from spark_eos._protocol.transactions.outcome import ErrorCode, Outcome
+from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.coordinator import client as coordinator
-from spark_eos.kafka.coordinator.client import CoordinatorClient
-from spark_eos.kafka.coordinator.failure import Failure
-from spark_eos.kafka.coordinator.topic_id import topic_id_text
-from spark_eos.protocol.transactions.outcome import ErrorCode, Outcome
-from spark_eos.protocol.transactions.ownership import ProducerEpoch, Token
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
 
 E = ErrorCode
 TOPIC_ID = uuid.UUID("6e1f5a2c-0b7d-4f43-9a55-1c2d3e4f5a6b")
@@ -69,8 +69,8 @@ class FakeWire:
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeWire], CoordinatorClient]:
-    monkeypatch.setattr("spark_eos.deadline.FIRST_PAUSE_S", 0.0001)
-    monkeypatch.setattr("spark_eos.deadline.LAST_PAUSE_S", 0.0002)
+    monkeypatch.setattr("spark_eos._deadline.FIRST_PAUSE_S", 0.0001)
+    monkeypatch.setattr("spark_eos._deadline.LAST_PAUSE_S", 0.0002)
 
     def connect(wire: FakeWire) -> CoordinatorClient:
         client = CoordinatorClient(ClientConfig.from_options({"bootstrap.servers": "a:1"}))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import KafkaError
 
+from spark_eos._kafka.produce.delivery import DeliveryReports, refusal
+from spark_eos._protocol.transactions.transaction import PartitionOffsets
 from spark_eos.errors import DeliveryError
-from spark_eos.kafka.produce.delivery import DeliveryReports, refusal
-from spark_eos.protocol.transactions.transaction import PartitionOffsets
 
 # What librdkafka reports for a record that the broker had already, from a request before.
 OFFSET_INVALID = -1001

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spark_eos.kafka.admin import offset_reader
-from spark_eos.kafka.admin.offset_reader import OffsetReader, Retries
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.protocol.offsets.subscription import Assign, Subscribe
+from spark_eos._kafka.admin import offset_reader
+from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.subscription import Assign, Subscribe
 
 if TYPE_CHECKING:
     import pytest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
+from spark_eos._kafka.config.java_names import REFUSED, RENAMED, librdkafka_names
 from spark_eos.errors import OptionError
-from spark_eos.kafka.config.client_config import ClientConfig, check_librdkafka
-from spark_eos.kafka.config.java_names import REFUSED, RENAMED, librdkafka_names
 
 SERVERS = {"bootstrap.servers": "a:9092"}
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

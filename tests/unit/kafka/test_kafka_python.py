@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spark_eos.kafka.coordinator import messages
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
+from spark_eos._kafka.coordinator import messages
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
     from kafka.protocol.producer import EndTxnResponse, InitProducerIdResponse
 
-    from spark_eos.kafka.coordinator.connection_manager import (
+    from spark_eos._kafka.coordinator.connection_manager import (
         LOGIN_REFUSED,
         TUNING,
         ConnectionManager,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_eos.kafka.admin import offset_reader
-from spark_eos.kafka.admin.offset_reader import OffsetReader, Retries
-from spark_eos.kafka.config.client_config import ClientConfig
+from spark_eos._kafka.admin import offset_reader
+from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
+from spark_eos._kafka.config.client_config import ClientConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_eos.protocol.offsets.offset_limit import Offsets
+    from spark_eos._protocol.offsets.offset_limit import Offsets
 
 PLACE, KNOWN = ("t", 0), 100
 

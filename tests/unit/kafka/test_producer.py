@@ -7,9 +7,9 @@ import weakref
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.produce.idempotent_producer import IdempotentProducer
 from spark_eos.errors import DeliveryError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.produce.idempotent_producer import IdempotentProducer
 
 NEVER_LET_GO = []
 FATAL = KafkaError(KafkaError._FENCED, "fenced", fatal=True)

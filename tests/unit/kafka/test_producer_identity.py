@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from spark_eos.kafka.produce.producer_identity import ProducerIdentityCapture
-from spark_eos.protocol.transactions.transaction import ProducerIdentity
+from spark_eos._kafka.produce.producer_identity import ProducerIdentityCapture
+from spark_eos._protocol.transactions.transaction import ProducerIdentity
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.produce.idempotent_producer import IdempotentProducer
+from spark_eos._kafka.produce.rows import Rows
 from spark_eos.errors import BrokerUnreachableError
-from spark_eos.kafka.config.client_config import ClientConfig
-from spark_eos.kafka.produce.idempotent_producer import IdempotentProducer
-from spark_eos.kafka.produce.rows import Rows
 
 TIMEOUT_MS = 300
 ROWS = Rows(topic="t", keys=[None] * 5, values=[b"v"] * 5)

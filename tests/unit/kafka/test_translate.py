@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos.errors import OptionError
-from spark_eos.kafka.config.client_config import ClientConfig
 
 SERVERS = {"bootstrap.servers": "SSL://a:1, b:2"}
 LOGIN = {"sasl.username": "u", "sasl.password": "hunter2"}

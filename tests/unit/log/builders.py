@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from spark_eos.log import TransactionLog
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import (
+from spark_eos._log import TransactionLog
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import (
     PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_eos.log.expiry import Cutoffs, judge
-from spark_eos.log.tail import Tail
-from spark_eos.protocol.offsets.snapshot import outputs
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import TransactionRecord
+from spark_eos._log.expiry import Cutoffs, judge
+from spark_eos._log.tail import Tail
+from spark_eos._protocol.offsets.snapshot import outputs
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import TransactionRecord
 from tests.unit.log.builders import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,

@@ -5,12 +5,12 @@ from datetime import datetime
 
 import pytest
 
+from spark_eos._log.guard import check_append
+from spark_eos._log.tail import Tail
+from spark_eos._protocol.transactions.batch import latest_batch
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos.errors import CorruptLogError
-from spark_eos.log.guard import check_append
-from spark_eos.log.tail import Tail
-from spark_eos.protocol.transactions.batch import latest_batch
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import TransactionRecord
 from tests.unit.log.builders import COMPLETE_ABORT, COMPLETE_COMMIT, DEAD, OTHER, QUERY, at, row
 
 EMPTY = Tail(query_id=QUERY, at_version=0, is_read=True)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_eos.errors import CorruptLogError, LogVersionError
-from spark_eos.log.record import SCHEMA, from_table, newest_per_id, to_table
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import (
+from spark_eos._log.record import SCHEMA, from_table, newest_per_id, to_table
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import (
     PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,
 )
+from spark_eos.errors import CorruptLogError, LogVersionError
 from tests.unit.log.builders import COMPLETE_COMMIT, PREPARE_COMMIT, at, row
 
 _TEXT = st.text(max_size=30)

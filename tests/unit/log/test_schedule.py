@@ -1,13 +1,13 @@
 """Maintenance is due when an append passed a multiple, and not otherwise."""
 
-from spark_eos.log.retention import (
+from spark_eos._log.retention import (
     CHECKPOINT_EVERY,
     CLEAN_LOG_EVERY,
     EXPIRE_EVERY,
     MaintenanceTask,
     Schedule,
 )
-from spark_eos.log.table import table_uri
+from spark_eos._log.table import table_uri
 
 
 def test_nothing_is_due_between_two_multiples() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from spark_eos._options import BatchWriteOptions, WriteOptions, batch_write_options, sink_options
+from spark_eos._options.sink import AtLeastOnceOptions
 from spark_eos.errors import OptionError
-from spark_eos.options import BatchWriteOptions, WriteOptions, batch_write_options, sink_options
-from spark_eos.options.sink import AtLeastOnceOptions
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 JOB = SERVERS | {"txnAppId": "daily", "txnVersion": "7", "transactionLog": "/log"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_eos.options.limits import ending, starting
-from spark_eos.protocol.offsets.offset_limit import (
+from spark_eos._options.limits import ending, starting
+from spark_eos._protocol.offsets.offset_limit import (
     EARLIEST,
     LATEST,
     Everywhere,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.options.offset_json import offsets, partitions, timestamps
+from spark_eos._options.offset_json import offsets, partitions, timestamps
 from tests.unit.options.builders import refusal
 
 LAST_PARTITION = 2**31 - 1

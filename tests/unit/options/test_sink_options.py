@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
+from spark_eos._options import sink_options
 from spark_eos.errors import OptionError
-from spark_eos.options import sink_options
 
 REQUIRED = {"kafka.bootstrap.servers": "127.0.0.1:9092", "checkpointLocation": "/tmp/c"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from spark_eos._options import batch_options, stream_options
 from spark_eos.errors import OptionError
-from spark_eos.options import batch_options, stream_options
 
 GIVEN = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "isolation.level": "Snapshot"}
 LOG = GIVEN | {"transactionLog": "/log"}

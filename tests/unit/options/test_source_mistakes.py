@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_eos.options import batch_options, sink_options, stream_options
-from spark_eos.options.source import includes_headers
+from spark_eos._options import batch_options, sink_options, stream_options
+from spark_eos._options.source import includes_headers
 from tests.unit.options.builders import READ, SERVERS, refusal
 
 BOTH = pytest.mark.parametrize("parse", [batch_options, stream_options])

@@ -5,10 +5,10 @@ import pickle
 
 import pytest
 
-from spark_eos.options import batch_options, stream_options
-from spark_eos.options.source import includes_headers
-from spark_eos.protocol.offsets.offset_limit import EARLIEST, LATEST, Everywhere, SpecificOffsets
-from spark_eos.protocol.offsets.subscription import Assign, Pattern, Subscribe
+from spark_eos._options import batch_options, stream_options
+from spark_eos._options.source import includes_headers
+from spark_eos._protocol.offsets.offset_limit import EARLIEST, LATEST, Everywhere, SpecificOffsets
+from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
 from tests.unit.options.builders import READ, SERVERS
 
 BOTH = pytest.mark.parametrize("parse", [batch_options, stream_options])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos.options.values import (
+from spark_eos._options.values import (
     boolean,
     client_config,
     lower_case,

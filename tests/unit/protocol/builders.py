@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from spark_eos.protocol.transactions.batch import LoggedBatch
-from spark_eos.protocol.transactions.decision import RunningBatch
-from spark_eos.protocol.transactions.replay import TaskResult
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import (
+from spark_eos._protocol.transactions.batch import LoggedBatch
+from spark_eos._protocol.transactions.decision import RunningBatch
+from spark_eos._protocol.transactions.replay import TaskResult
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import (
     PartitionOffsets,
     PreparedTransaction,
     ProducerIdentity,

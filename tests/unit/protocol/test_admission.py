@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.protocol.offsets.admission import available, rate_limited
+from spark_eos._protocol.offsets.admission import available, rate_limited
 
 A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
 

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from spark_eos._protocol.transactions.batch import latest_batch
+from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos.errors import CorruptLogError
-from spark_eos.protocol.transactions.batch import latest_batch
-from spark_eos.protocol.transactions.state import TransactionState
 from tests.unit.protocol.builders import at, logged, record
 
 S = TransactionState

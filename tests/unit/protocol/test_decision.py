@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_eos.errors import CorruptLogError, TransactionLostError
-from spark_eos.protocol.transactions.decision import (
+from spark_eos._protocol.transactions.decision import (
     abort_rows,
     check_prepared,
     completion_rows,
@@ -14,7 +13,8 @@ from spark_eos.protocol.transactions.decision import (
     is_stale,
     spare_ms,
 )
-from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos.errors import CorruptLogError, TransactionLostError
 from tests.unit.protocol.builders import at, description, logged, record, result, running
 
 S = TransactionState

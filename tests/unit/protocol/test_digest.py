@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_eos._protocol.transactions.digest import RowsDigest, parse_digest, total_digest
 from spark_eos.errors import CorruptLogError, LogVersionError
-from spark_eos.protocol.transactions.digest import RowsDigest, parse_digest, total_digest
 
 hashes = st.lists(st.integers(0, 2**64 - 1), max_size=12)
 

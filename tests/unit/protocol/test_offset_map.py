@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.protocol.offsets.offset_map import from_map, kafka_offsets, to_map, topic_ids_of
-from spark_eos.protocol.offsets.stream_position import StreamPosition, replaced
+from spark_eos._protocol.offsets.offset_map import from_map, kafka_offsets, to_map, topic_ids_of
+from spark_eos._protocol.offsets.stream_position import StreamPosition, replaced
 
 PLACES = st.tuples(
     st.text("abcXYZ019._-", min_size=1, max_size=4), st.integers(0, 2**31 - 1) | st.integers(0, 12)

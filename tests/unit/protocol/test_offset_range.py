@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.protocol.offsets.offset_range import OffsetRange, divide
+from spark_eos._protocol.offsets.offset_range import OffsetRange, divide
 
 
 def whole(start, end, topic="t", partition=0):

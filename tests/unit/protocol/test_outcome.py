@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos.protocol.transactions.outcome import (
+from spark_eos._protocol.transactions.outcome import (
     ASK_AGAIN,
     REFUSED,
     Api,

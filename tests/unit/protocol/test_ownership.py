@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.protocol.transactions.ownership import (
+from spark_eos._protocol.transactions.ownership import (
     LAST_EPOCH,
     Position,
     ProducerEpoch,
@@ -19,8 +19,8 @@ from spark_eos.protocol.transactions.ownership import (
     sign_of_restored_kafka,
     unknown_position,
 )
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import ProducerIdentity, TransactionDescription
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionDescription
 from tests.unit.protocol.builders import record
 
 START, OTHER_START = 100, 200

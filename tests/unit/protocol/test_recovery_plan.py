@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from spark_eos.protocol.transactions.fate import Fate
-from spark_eos.protocol.transactions.recovery_plan import Verdict, plan_recovery
-from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._protocol.transactions.recovery_plan import Verdict, plan_recovery
+from spark_eos._protocol.transactions.state import TransactionState
 from tests.unit.protocol.builders import at, logged, record
 
 S = TransactionState

@@ -2,14 +2,14 @@
 
 import pytest
 
-from spark_eos.errors import NonDeterministicReplayError
-from spark_eos.protocol.transactions.replay import (
+from spark_eos._protocol.transactions.replay import (
     Action,
     QueryTail,
     check_same_batch,
     check_same_partitions,
 )
-from spark_eos.protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos.errors import NonDeterministicReplayError
 from tests.unit.protocol.builders import QUERY, logged, record, result
 
 S = TransactionState

@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from spark_eos.errors import CorruptLogError
-from spark_eos.protocol.transactions.state import (
+from spark_eos._protocol.transactions.state import (
     OVERTAKEN,
     VALID_PREVIOUS_STATES,
     TransactionState,
@@ -13,6 +12,7 @@ from spark_eos.protocol.transactions.state import (
     state_numbered,
     transition,
 )
+from spark_eos.errors import CorruptLogError
 
 # A row a state, with the states that may follow it, in Kafka's names: the other way around than in
 # the product, so that it is no copy of its table.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos.protocol.offsets.subscription import Pattern
+from spark_eos._protocol.offsets.subscription import Pattern
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos.protocol.offsets.topic_name import is_topic_name
+from spark_eos._protocol.offsets.topic_name import is_topic_name
 
 
 @pytest.mark.parametrize("name", ["a", "Orders.v1_x-2", "...", ".a", "-", "_", "0", "x" * 249])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.protocol.transactions.transactional_id import (
+from spark_eos._protocol.transactions.transactional_id import (
     TransactionalId,
     is_prefix,
     parse_transactional_id,

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_eos._protocol.transactions.digest import RowsDigest
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.version import check_same_rows
 from spark_eos.errors import (
     CorruptLogError,
     LogVersionError,
     NonDeterministicReplayError,
     OperatorError,
 )
-from spark_eos.protocol.transactions.digest import RowsDigest
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.version import check_same_rows
 from tests.unit.protocol.builders import QUERY, logged, record, result
 
 S = TransactionState

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
+from spark_eos._sink.task.arrow import to_rows
 from spark_eos.errors import OptionError
-from spark_eos.sink.task.arrow import to_rows
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 

@@ -13,8 +13,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_eos._sink.columns import check_columns
 from spark_eos.errors import OptionError
-from spark_eos.sink.columns import check_columns
 
 S, B, L, T, INT = StringType(), BinaryType(), LongType(), TimestampType(), IntegerType()
 

@@ -5,23 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from spark_eos.deadline import Deadline
-from spark_eos.errors import BrokerUnreachableError, OperatorError, TransactionLostError
-from spark_eos.kafka.coordinator.client import EndAnswer
-from spark_eos.options import batch_write_options
-from spark_eos.protocol.transactions.outcome import Api, ErrorCode, outcome_of
-from spark_eos.protocol.transactions.replay import QueryTail, TaskResult
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.protocol.transactions.transaction import (
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.coordinator.client import EndAnswer
+from spark_eos._options import batch_write_options
+from spark_eos._protocol.transactions.outcome import Api, ErrorCode, outcome_of
+from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import (
     PartitionOffsets,
     PreparedTransaction,
     ProducerIdentity,
     TransactionDescription,
 )
-from spark_eos.sink.driver.abort import abort
-from spark_eos.sink.driver.commit_without_log import commit_without_log
-from spark_eos.sink.message import TaskMessage
-from spark_eos.sink.task.context import Task
+from spark_eos._sink.driver.abort import abort
+from spark_eos._sink.driver.commit_without_log import commit_without_log
+from spark_eos._sink.message import TaskMessage
+from spark_eos._sink.task.context import Task
+from spark_eos.errors import BrokerUnreachableError, OperatorError, TransactionLostError
 from tests.steps import session_with
 
 OPTIONS = batch_write_options({"kafka.bootstrap.servers": "b:1", "topic": "invoices"})

@@ -2,10 +2,10 @@
 
 import pytest
 
-from spark_eos.deadline import Deadline
+from spark_eos._deadline import Deadline
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._sink.driver import decide
 from spark_eos.errors import TransactionLostError
-from spark_eos.protocol.transactions.state import TransactionState
-from spark_eos.sink.driver import decide
 from tests.steps import session_with
 from tests.unit.protocol.builders import description, result, running
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos.kafka.produce.rows import Rows
-from spark_eos.protocol.transactions.digest import total_digest
-from spark_eos.sink.task.digest import RowDigest
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos._protocol.transactions.digest import total_digest
+from spark_eos._sink.task.digest import RowDigest
 
 cells = st.none() | st.binary(max_size=8)
 tables = st.lists(st.tuples(cells, cells), min_size=1, max_size=20)

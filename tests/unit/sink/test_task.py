@@ -2,11 +2,11 @@
 
 import pytest
 
+from spark_eos._options import batch_write_options, sink_options
+from spark_eos._protocol.transactions.replay import QueryTail
+from spark_eos._sink.batch_writer import BatchWriter
+from spark_eos._sink.writer import StreamWriter
 from spark_eos.errors import SparkEosError
-from spark_eos.options import batch_write_options, sink_options
-from spark_eos.protocol.transactions.replay import QueryTail
-from spark_eos.sink.batch_writer import BatchWriter
-from spark_eos.sink.writer import StreamWriter
 
 GIVEN = {"kafka.bootstrap.servers": "127.0.0.1:9", "topic": "t"}
 

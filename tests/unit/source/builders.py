@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from spark_eos.options import stream_options
-from spark_eos.protocol.offsets.offset_limit import Offsets, TopicPartition
-from spark_eos.protocol.offsets.stream_position import StreamPosition
-from spark_eos.protocol.offsets.subscription import Assign, Pattern, Subscribe, Subscription
-from spark_eos.source.stream_offsets import StreamOffsets
+from spark_eos._options import stream_options
+from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos._protocol.offsets.stream_position import StreamPosition
+from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe, Subscription
+from spark_eos._source.stream_offsets import StreamOffsets
 
 A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
 

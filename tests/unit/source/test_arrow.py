@@ -7,10 +7,10 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._source.arrow import record_batch
+from spark_eos._source.schema import source_schema
 from spark_eos.errors import SparkEosError
-from spark_eos.protocol.offsets.offset_range import OffsetRange
-from spark_eos.source.arrow import record_batch
-from spark_eos.source.schema import source_schema
 
 SOURCE = OffsetRange("t", 3, 5, 9)
 NOON_MS = 1_767_268_800_000

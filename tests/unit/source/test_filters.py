@@ -19,8 +19,8 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from spark_eos.protocol.offsets.offset_range import OffsetRange
-from spark_eos.source.filters import Pushed
+from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._source.filters import Pushed
 
 OFFSET, PARTITION, TIMESTAMP, TOPIC = ("offset",), ("partition",), ("timestamp",), ("topic",)
 WHOLE = OffsetRange("t", 0, 10, 20)

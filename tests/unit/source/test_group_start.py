@@ -2,8 +2,8 @@
 
 import pytest
 
+from spark_eos._kafka.admin.group import ConsumerGroups
 from spark_eos.errors import OptionError
-from spark_eos.kafka.admin.group import ConsumerGroups
 from tests.unit.source.builders import A0, A1, B0, Topics, stream
 
 

@@ -5,9 +5,9 @@ import pickle
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from spark_eos._options import stream_options
+from spark_eos._source.reader import StreamReader
 from spark_eos.errors import DataLossError
-from spark_eos.options import stream_options
-from spark_eos.source.reader import StreamReader
 from tests.unit.source.builders import A0, A1, Topics, stream_with_ids
 
 STORED = {"a": {"0": 10}, "a#first": {}}

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from spark_eos._options import batch_options
+from spark_eos._protocol.offsets.snapshot import BatchOutput
+from spark_eos._protocol.offsets.stream_position import StreamPosition
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._source import batch_offsets, snapshot
+from spark_eos._source.filters import Pushed
+from spark_eos._source.snapshot import Snapshot
 from spark_eos.errors import DataLossError, OptionError, TopicReplacedError
-from spark_eos.options import batch_options
-from spark_eos.protocol.offsets.snapshot import BatchOutput
-from spark_eos.protocol.offsets.stream_position import StreamPosition
-from spark_eos.protocol.transactions.fate import Fate
-from spark_eos.source import batch_offsets, snapshot
-from spark_eos.source.filters import Pushed
-from spark_eos.source.snapshot import Snapshot
 from tests.unit.log.builders import OTHER, QUERY, at, row
 from tests.unit.source.builders import Clock, Topics, stream, stream_with_ids
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from spark_eos._protocol.offsets.offset_range import OffsetRange
 from spark_eos.errors import OptionError
-from spark_eos.protocol.offsets.offset_range import OffsetRange
 from tests.unit.source.builders import A0, A1, B0, Clock, Topics, stream
 
 

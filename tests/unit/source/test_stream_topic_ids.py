@@ -2,8 +2,8 @@
 
 import pytest
 
+from spark_eos._protocol.offsets.stream_position import StreamPosition
 from spark_eos.errors import DataLossError
-from spark_eos.protocol.offsets.stream_position import StreamPosition
 from tests.unit.source.builders import A0, A1, B0, Clock, Topics, stream_with_ids
 
 GO_ON = {"failOnDataLoss": "false"}

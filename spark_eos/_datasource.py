@@ -1,0 +1,93 @@
+"""Spark's door: the name of the format and who serves it. No logic.
+
+Which process asks is told by how the data source came to be. The planner worker makes a new one
+from its options before each batch; the commit worker gets one that was pickled elsewhere. Only the
+planner recovers: its writer travels to the tasks. Imports stand where they are needed, because
+Spark starts more than one process just to look at this class.
+"""
+
+from typing import Any
+
+from spark_eos._pyspark_version import NEEDED, READS, WRITES, check_pyspark
+
+try:
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+except ModuleNotFoundError as missing:
+    raise ImportError(NEEDED) from missing
+from pyspark.sql.types import StructType
+
+from spark_eos._worker import task_started
+
+
+class TxnKafkaDataSource(DataSource):
+    """`format("txnkafka")`."""
+
+    _was_unpickled = False
+
+    def __init__(self, options: dict[str, str]) -> None:
+        # Not when this module is imported: Spark imports it for every query that names a format.
+        check_pyspark(WRITES)
+        super().__init__(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "txnkafka"
+
+    def schema(self) -> StructType:
+        """The columns of a read. A write has those of its frame."""
+        check_pyspark(READS)
+        from spark_eos._options.source import includes_headers
+        from spark_eos._source.schema import source_schema
+
+        return source_schema(includes_headers(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of a batch query."""
+        check_pyspark(READS)
+        from spark_eos._options import batch_options
+        from spark_eos._source.reader import BatchReader
+        from spark_eos._source.schema import check_schema
+
+        options = batch_options(self.options)
+        check_schema(schema, options.include_headers)
+        return BatchReader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """The reader of a streaming query."""
+        task_started()
+        from spark_eos._options import stream_options
+        from spark_eos._source.reader import StreamReader
+        from spark_eos._source.schema import check_schema
+
+        options = stream_options(self.options)
+        check_schema(schema, options.include_headers)
+        return StreamReader(options)
+
+    def streamWriter(  # noqa: N802
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002
+    ) -> DataSourceStreamWriter:
+        """The writer of a streaming query. `overwrite` tells of complete mode, where Kafka, as in
+        Spark's own sink, gets each result table behind the one before.
+        """
+        task_started()
+        from spark_eos._sink.choose import stream_writer
+
+        return stream_writer(self.options, schema, is_planner=not self._was_unpickled)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """The writer of a batch query."""
+        from spark_eos._sink.choose import batch_writer
+
+        return batch_writer(self.options, schema, overwrite=overwrite)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _was_unpickled=True)

@@ -1,0 +1,117 @@
+"""Driver. Places a consumer at offsets and says what it sees there."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos.errors import OptionError
+
+POLL_S: Final = 0.05
+# A look that got no answer is started again: the partition's leader may have moved.
+ATTEMPT_S: Final = 5.0
+
+
+class RecordPosition(NamedTuple):
+    """One offset of one partition."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class ProbeResult(Enum):
+    """What a consumer that was placed at an offset meets."""
+
+    HERE = "the record itself"
+    BEHIND = "a later record, or an end that is later"
+    END = "the end, exactly there: nothing"
+    OUTSIDE = "no such offset"
+
+
+class Isolation(Enum):
+    """Kafka's two isolation levels, by librdkafka's names."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+_OUTSIDE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+
+
+class OffsetProbe:
+    """One consumer, made at the first look. It joins no group."""
+
+    def __init__(self, config: ClientConfig, isolation: Isolation) -> None:
+        self._settings = config.librdkafka(
+            **{
+                "group.id": "spark-eos",  # must be there; nothing is subscribed or committed
+                "isolation.level": isolation.value,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                # Only the leader is asked: a follower in the client's rack may lag or hang.
+                "client.rack": "",
+                "fetch.wait.max.ms": 10,  # the end of a partition is told after this long
+                "queued.min.messages": 1,  # one record is all that is wanted
+                "fetch.queue.backoff.ms": 1,  # else a full queue delays the next look by 1 s
+                "reconnect.backoff.ms": 10,
+                "statistics.interval.ms": 0,
+                "log_level": 0,
+            }
+        )
+        self._consumer: Any = None
+
+    def look(
+        self, places: Iterable[RecordPosition], deadline: Deadline
+    ) -> dict[RecordPosition, ProbeResult]:
+        """What is seen at each place (one for each partition); absent where nothing was said."""
+        waiting = {(place.topic, place.partition): place for place in places}
+        seen: dict[RecordPosition, ProbeResult] = {}
+        if not waiting:
+            return seen
+        consumer = self._open()
+        consumer.assign([TopicPartition(*place) for place in waiting.values()])
+        attempt = deadline.at_most_s(ATTEMPT_S)
+        while waiting and not attempt.passed:
+            message = consumer.poll(min(POLL_S, attempt.remaining_s))
+            if message is None:
+                continue
+            place = waiting.get((message.topic(), message.partition()))
+            result = None if place is None else _result(message, place)
+            if place is not None and result is not None:
+                seen[place] = result
+                del waiting[place.topic, place.partition]
+        consumer.unassign()
+        return seen
+
+    def close(self) -> None:
+        """Close the consumer, if it was made."""
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def _open(self) -> Any:
+        if self._consumer is None:
+            self._consumer = Consumer(self._settings)
+        return self._consumer
+
+
+def _result(message: Message, place: RecordPosition) -> ProbeResult | None:
+    error, offset = message.error(), message.offset()
+    if error is not None:
+        code = error.code()
+        if code in _OUTSIDE:
+            return ProbeResult.OUTSIDE
+        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise OptionError(
+                f"the cluster does not allow reading '{place.topic}', whose records alone can tell "
+                "whether a transaction was committed: grant this user READ on this topic"
+            )
+        if code != KafkaError._PARTITION_EOF:
+            return None
+        return ProbeResult.END if offset == place.offset else ProbeResult.BEHIND
+    return ProbeResult.HERE if offset == place.offset else ProbeResult.BEHIND

@@ -1,0 +1,140 @@
+"""Driver. Asks the data itself what became of transactions that their coordinators forgot.
+
+An offset at or behind the last stable offset is held: this or an older transaction is open. Before
+it, a read_committed consumer placed at an offset that a transaction wrote either gets that very
+record (committed) or something behind it (not visible). Not visible means aborted only while a
+read_uncommitted consumer still finds the record: else it was deleted or compacted away, and nothing
+follows from not seeing it.
+
+A transaction is atomic over its partitions, so one place that can tell is enough. The last offset
+is looked at before the first: retention and compaction take it later, and behind it a reader has
+less of an aborted transaction to skip.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+
+from spark_eos._deadline import Backoff, Deadline
+from spark_eos._kafka.admin.metadata import last_stable_offsets, partition_counts_if_any
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.consume.offset_probe import (
+    ATTEMPT_S,
+    Isolation,
+    OffsetProbe,
+    ProbeResult,
+    RecordPosition,
+)
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._protocol.transactions.transaction import PartitionOffsets
+from spark_eos.errors import BrokerUnreachableError
+
+
+def fates(
+    config: ClientConfig,
+    transactions: Sequence[tuple[str, Sequence[PartitionOffsets]]],
+    deadline: Deadline,
+) -> dict[str, Fate]:
+    """The fate of each transaction, by the key given with it.
+
+    What is OPEN is looked at again until the deadline. A transaction without partitions is GONE:
+    there is no place to look at.
+    """
+    todo = {key: deque(_places(partitions)) for key, partitions in transactions}
+    topics = {place.topic for places in todo.values() for place in places}
+    existing = partition_counts_if_any(config, sorted(topics), deadline) if topics else {}
+    for key, places in todo.items():
+        todo[key] = deque(p for p in places if p.partition < (existing[p.topic] or 0))
+    found = {key: Fate.GONE for key, places in todo.items() if not places}
+    held: set[str] = set()
+    backoff = Backoff(deadline)
+    with closing(VisibilityProbe(config)) as probe:
+        while (left := {k: p for k, p in todo.items() if k not in found}) and not deadline.passed:
+            turn = _turn(left)
+            seen = probe.look(set(turn.values()), deadline)
+            for key, place in turn.items():
+                fate = seen.get(place)
+                if fate is None:  # no answer: ask again
+                    continue
+                if fate is Fate.OPEN:
+                    held.add(key)
+                    left[key].append(place)  # another place first
+                left[key].remove(place)
+                if fate in (Fate.COMMITTED, Fate.ABORTED) or not left[key]:
+                    found[key] = fate
+            if not turn.keys() & found.keys():
+                backoff.wait()
+    unanswered = todo.keys() - found.keys() - held
+    if unanswered:
+        raise BrokerUnreachableError(
+            f"{config.bootstrap_servers} did not say within the deadline whether "
+            f"'{min(unanswered)}' and {len(unanswered) - 1} more are committed"
+        )
+    return {key: found.get(key, Fate.OPEN) for key in todo}
+
+
+class VisibilityProbe:
+    """A consumer of each isolation level."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._committed = OffsetProbe(config, Isolation.READ_COMMITTED)
+        self._everything = OffsetProbe(config, Isolation.READ_UNCOMMITTED)
+
+    def look(
+        self, places: Collection[RecordPosition], deadline: Deadline
+    ) -> dict[RecordPosition, Fate]:
+        """What each place says of who wrote it; GONE: it cannot tell. Absent: no answer yet."""
+        asked = {(p.topic, p.partition) for p in places}
+        try:
+            stable = last_stable_offsets(self._config, asked, deadline.at_most_s(ATTEMPT_S))
+        except BrokerUnreachableError:  # a new client may find a broker that answers
+            return {}
+        answered = [p for p in places if (p.topic, p.partition) in stable]
+        ended = [p for p in answered if p.offset < stable[p.topic, p.partition]]
+        committed = self._committed.look(ended, deadline)
+        doubtful = [p for p in answered if committed.get(p) is not ProbeResult.HERE]
+        everything = self._everything.look(doubtful, deadline)
+        said = {
+            p: judge(held=p not in ended, committed=committed.get(p), everything=everything.get(p))
+            for p in answered
+        }
+        return {place: fate for place, fate in said.items() if fate is not None}
+
+    def close(self) -> None:
+        """Close the consumers."""
+        self._committed.close()
+        self._everything.close()
+
+
+def judge(
+    *, held: bool, committed: ProbeResult | None, everything: ProbeResult | None
+) -> Fate | None:
+    """What the looks at one place say; GONE: this place cannot tell. None: no answer yet."""
+    if committed is ProbeResult.HERE:
+        return Fate.COMMITTED
+    if everything is None or (committed is None and not held):
+        return None
+    if everything is not ProbeResult.HERE:
+        return Fate.GONE
+    if held:
+        return Fate.OPEN
+    return Fate.ABORTED if committed is ProbeResult.BEHIND else Fate.GONE
+
+
+def _places(partitions: Sequence[PartitionOffsets]) -> list[RecordPosition]:
+    last = [RecordPosition(p.topic, p.partition, p.last_offset) for p in partitions]
+    first = [RecordPosition(p.topic, p.partition, p.first_offset) for p in partitions]
+    return list(dict.fromkeys([*last, *first]))
+
+
+def _turn(left: Mapping[str, Iterable[RecordPosition]]) -> dict[str, RecordPosition]:
+    """A place for each transaction; a consumer can be at one offset of a partition only."""
+    turn: dict[str, RecordPosition] = {}
+    taken: dict[tuple[str, int], RecordPosition] = {}
+    for key, places in left.items():
+        for place in places:
+            if taken.setdefault((place.topic, place.partition), place) == place:
+                turn[key] = place
+                break
+    return turn

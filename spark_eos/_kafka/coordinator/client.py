@@ -1,0 +1,320 @@
+"""Driver. Asks transaction coordinators, from outside of any producer.
+
+A task's transaction is ended by the driver, not by the producer that opened it: EndTxn with the
+transactional id, producer id and epoch is all that the coordinator wants to see. Error codes are
+judged in `protocol.outcome` and nowhere else; here is said what a refusal means to a person.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.coordinator import messages
+from spark_eos._kafka.coordinator.router import (
+    CoordinatorRouter,
+    TopicMetadata,
+    TxnRequest,
+    TxnResponse,
+)
+from spark_eos._protocol.transactions.outcome import (
+    AUTHORIZATION,
+    Api,
+    ErrorCode,
+    Outcome,
+    outcome_of,
+)
+from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token
+from spark_eos._protocol.transactions.state import COMMITTED_STATES, TransactionState, state_named
+from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionDescription
+from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
+
+SHOWN_IDS: Final = 3
+OPEN_STATES: Final = (
+    TransactionState.ONGOING,
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+    TransactionState.PREPARE_EPOCH_FENCE,
+)
+_FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+_ACL: Final = {Api.DESCRIBE_TRANSACTIONS: "DESCRIBE", Api.INIT_PRODUCER_ID: "WRITE"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndAnswer:
+    """What is known about an end: the outcome, the last code and, for people, what came last."""
+
+    outcome: Outcome
+    code: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionListing:
+    """A transaction as its coordinator lists it."""
+
+    transactional_id: str
+    producer_id: int
+    state: TransactionState
+
+
+class CoordinatorClient:
+    """Connects on the first question. Callers in several threads take turns."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._router = CoordinatorRouter(config)
+
+    def end(
+        self, transactions: Sequence[ProducerIdentity], *, committed: bool, deadline: Deadline
+    ) -> dict[str, EndAnswer]:
+        """Commit or abort each; what has no answer at the deadline is UNKNOWN, which is a value.
+
+        DONE says that the decision is in the coordinator's log; its markers follow within
+        milliseconds, and no crash can stop them any more. But see `await_leaders`.
+        """
+        by_id = {transaction.transactional_id: transaction for transaction in transactions}
+        question = TxnRequest(
+            api=Api.END_TXN,
+            build=lambda ids: messages.end_txn(by_id[ids[0]], committed=committed),
+        )
+        return {
+            key: EndAnswer(
+                outcome=outcome_of(Api.END_TXN, answer.code), code=answer.code, detail=answer.text
+            )
+            for key, answer in self._router.ask(question, by_id, deadline).items()
+        }
+
+    def await_leaders(
+        self,
+        partitions: Iterable[tuple[str, int]],
+        topic_ids: Mapping[str, str],
+        deadline: Deadline,
+    ) -> dict[str, str | None]:
+        """Return when each of the partitions has a leader. A coordinator of Kafka 4 takes one
+        without a leader for deleted: it leaves its marker out and calls the transaction complete,
+        and what was committed there stays hidden for good.
+
+        The answer has the topics that are not the ones of `topic_ids` any more, with their new id,
+        or with None where there is no such topic. A broker may be late to learn of a topic, so
+        such an answer is asked for again.
+        """
+        wanted = sorted(set(partitions))
+        topics = sorted({topic for topic, _ in wanted} | topic_ids.keys())
+        asked = f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are"
+        backoff = Backoff(deadline)
+        late = Backoff(deadline.at_most_s(OUTDATED_S))
+        said: TxnResponse | None = None
+        while topics:
+            answer = self._router.topics(topics, deadline)
+            if answer.code == ErrorCode.NONE:
+                replaced = _replaced(topic_ids, answer.part)
+                if replaced:
+                    if late.wait():
+                        continue
+                    return replaced
+                missing = [place for place in wanted if not _has_leader(answer.part, *place)]
+                if not missing:
+                    return {}
+                said = TxnResponse(
+                    code=answer.code, detail="{}-{} has no leader".format(*missing[0])
+                )
+            if answer.login_refused or answer.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                self._fail(asked, answer)
+            if not backoff.wait():
+                # The deadline cuts the last question short: what a broker said before tells more.
+                self._fail(asked, said or answer)
+        return {}
+
+    def describe(
+        self, transactional_ids: Sequence[str], deadline: Deadline
+    ) -> dict[str, TransactionDescription | None]:
+        """The state of each id; None where the coordinator does not know it."""
+        question = TxnRequest(
+            api=Api.DESCRIBE_TRANSACTIONS,
+            build=messages.describe_transactions,
+            read=lambda response: [
+                (part.transactional_id, TxnResponse(code=part.error_code, part=part))
+                for part in response.transaction_states
+            ],
+        )
+        unknown = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        answers = self._router.ask(question, transactional_ids, deadline)
+        self._check(question.api, {k: a for k, a in answers.items() if a.code != unknown})
+        return {
+            key: None if answer.code == unknown else _description(answer.part)
+            for key, answer in answers.items()
+        }
+
+    def fence(
+        self, transactional_ids: Sequence[str], *, timeout_ms: int, deadline: Deadline
+    ) -> dict[str, ProducerIdentity]:
+        """Bump the epoch of each id: its producer is stopped and what it has open is aborted."""
+        question = TxnRequest(
+            api=Api.INIT_PRODUCER_ID,
+            build=lambda ids: messages.init_producer_id(ids[0], timeout_ms),
+        )
+        answers = self._router.ask(question, transactional_ids, deadline)
+        for key, answer in answers.items():
+            if answer.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+                raise OptionError(
+                    f"option kafka.transaction.timeout.ms: {timeout_ms} was refused for '{key}'; "
+                    "the broker's transaction.max.timeout.ms is lower: raise that, or lower this"
+                )
+        self._check(question.api, answers)
+        return {
+            key: ProducerIdentity(
+                transactional_id=key,
+                producer_id=answer.part.producer_id,
+                producer_epoch=answer.part.producer_epoch,
+            )
+            for key, answer in answers.items()
+        }
+
+    def start_driver(
+        self, transactional_id: str, mark: int, deadline: Deadline
+    ) -> ProducerEpoch | None:
+        """Move the epoch of a query's own id to one that nobody else gets; None where it is not
+        known whether that was done. Not asked twice: each request moves it once more.
+        """
+        question = TxnRequest(
+            api=Api.INIT_PRODUCER_ID,
+            build=lambda ids: messages.init_producer_id(ids[0], mark),
+            may_repeat=False,
+        )
+        return self._moved(question, transactional_id, deadline)
+
+    def move_driver(
+        self, transactional_id: str, token: Token, deadline: Deadline
+    ) -> ProducerEpoch | None:
+        """Move the epoch of a query's own id once, from the one before; None where it is not there.
+
+        May be asked again: the coordinator answers a repeated request as it did the first time.
+        """
+        before = token.before or messages.NO_EXPECTATION
+        question = TxnRequest(
+            api=Api.INIT_PRODUCER_ID,
+            build=lambda ids: messages.init_producer_id(ids[0], token.mark, before),
+        )
+        return self._moved(question, transactional_id, deadline)
+
+    def _moved(
+        self, question: TxnRequest, transactional_id: str, deadline: Deadline
+    ) -> ProducerEpoch | None:
+        answer = self._router.ask(question, [transactional_id], deadline)[transactional_id]
+        outcome = outcome_of(question.api, answer.code)
+        if outcome is Outcome.DONE:
+            return ProducerEpoch(answer.part.producer_id, answer.part.producer_epoch)
+        if answer.code in _FENCED or (outcome is Outcome.UNKNOWN and not question.may_repeat):
+            return None
+        self._check(question.api, {transactional_id: answer})
+        return None
+
+    def list_open(self, deadline: Deadline) -> list[TransactionListing]:
+        """Every transaction of the cluster that is not over and that this user may see."""
+        return self._list(OPEN_STATES, deadline)
+
+    def list_committed(self, deadline: Deadline) -> list[TransactionListing]:
+        """Every transactional id whose last transaction was committed, as far as they are known."""
+        return self._list(COMMITTED_STATES, deadline)
+
+    def cluster_id(self, deadline: Deadline) -> str:
+        """The name of the cluster that is asked here."""
+        answer = self._router.cluster_id(deadline)
+        if answer.code != ErrorCode.NONE:
+            self._fail("Metadata", answer)
+        return str(answer.part)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._router.close()
+
+    def _list(
+        self, states: Sequence[TransactionState], deadline: Deadline
+    ) -> list[TransactionListing]:
+        names = [state.wire_name for state in states]
+        answers = self._router.ask_every_broker(lambda: messages.list_transactions(names), deadline)
+        for answer in answers:
+            if answer.code != ErrorCode.NONE:
+                self._fail("ListTransactions of every broker", answer)
+        return [
+            TransactionListing(
+                transactional_id=part.transactional_id,
+                producer_id=part.producer_id,
+                state=state_named(part.transaction_state),
+            )
+            for answer in answers
+            for part in answer.part.transaction_states
+        ]
+
+    def _check(self, api: Api, answers: Mapping[str, TxnResponse]) -> None:
+        """Raise for the first id that was not answered with success."""
+        failed = {k: a for k, a in answers.items() if outcome_of(api, a.code) is not Outcome.DONE}
+        for key, answer in failed.items():
+            if outcome_of(api, answer.code) is Outcome.REFUSED:
+                _refused(api, key, answer)
+        if failed:
+            shown = ", ".join(f"'{key}'" for key in list(failed)[:SHOWN_IDS])
+            more = f" and {len(failed) - SHOWN_IDS} more" if len(failed) > SHOWN_IDS else ""
+            self._fail(f"{api.value} of {shown}{more}", next(iter(failed.values())))
+
+    def _fail(self, asked: str, answer: TxnResponse) -> NoReturn:
+        servers = self._config.bootstrap_servers
+        if answer.login_refused:
+            raise OptionError(
+                f"{servers} refused the login, see kafka.security.protocol and kafka.sasl.*: "
+                f"{answer.text}"
+            )
+        raise BrokerUnreachableError(
+            f"{servers} did not answer {asked} within the deadline; the last was: {answer.text}"
+        )
+
+
+def _replaced(
+    topic_ids: Mapping[str, str], found: Mapping[str, TopicMetadata]
+) -> dict[str, str | None]:
+    """The topics that are not those of `topic_ids`. A cluster without ids cannot tell."""
+    now = {topic: found[topic].topic_id if topic in found else None for topic in topic_ids}
+    return {
+        topic: now[topic]
+        for topic, topic_id in topic_ids.items()
+        if now[topic] != topic_id and not (topic in found and now[topic] is None)
+    }
+
+
+def _has_leader(found: Mapping[str, TopicMetadata], topic: str, partition: int) -> bool:
+    """A partition that is not there needs none."""
+    return topic not in found or found[topic].leaders.get(partition, 0) >= 0
+
+
+def _refused(api: Api, transactional_id: str, answer: TxnResponse) -> NoReturn:
+    if answer.code in AUTHORIZATION:
+        raise OptionError(
+            f"the cluster does not allow {api.value} of '{transactional_id}': grant this user "
+            f"{_ACL[api]} (and DESCRIBE) on the resource TransactionalId '{transactional_id}'"
+        )
+    if answer.code in _FENCED:
+        raise FencedError(
+            f"{api.value} of '{transactional_id}' was refused with {answer.text}: another driver "
+            "took this id over in the meantime"
+        )
+    raise OptionError(
+        f"the cluster refused {api.value} of '{transactional_id}' (is it Kafka 3.0 or newer?): "
+        f"{answer.text}"
+    )
+
+
+def _description(part: Any) -> TransactionDescription:
+    return TransactionDescription(
+        identity=ProducerIdentity(
+            transactional_id=part.transactional_id,
+            producer_id=part.producer_id,
+            producer_epoch=part.producer_epoch,
+        ),
+        state=state_named(part.transaction_state),
+        timeout_ms=part.transaction_timeout_ms,
+        start_time_ms=part.transaction_start_time_ms
+        if part.transaction_start_time_ms > 0
+        else None,
+    )

@@ -1,0 +1,215 @@
+"""Task worker. An idempotent producer: rows in, delivery reports checked.
+
+It writes each row once for as long as it lives. What a retried task writes again, it cannot know.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.produce.delivery import WRITTEN_AGAIN, DeliveryReports, refusal
+from spark_eos._kafka.produce.rows import Rows
+from spark_eos.errors import (
+    BrokerUnreachableError,
+    DeliveryError,
+    OptionError,
+    SparkEosError,
+)
+
+# Without the two back-offs `init_transactions` waits half a second on a retry timer.
+_DEFAULTS: Final[dict[str, Any]] = {
+    "partitioner": "murmur2_random",  # as the Java client: a key stays in its partition
+    "retry.backoff.ms": 10,
+    "reconnect.backoff.ms": 10,
+}
+# Half of librdkafka's own limit, so that a batch is queued whole, and thereby in order.
+_QUEUED_MESSAGES_MAX: Final = 50_000
+
+
+class IdempotentProducer:
+    """Sends the rows of one task attempt."""
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        transactional_id: str | None,
+        *,
+        send_timeout_ms: int,
+        **settings: Any,
+    ) -> None:
+        self._config = config
+        self._transactional_id = transactional_id
+        self._name = transactional_id or "this task"
+        self._send_timeout_ms = send_timeout_ms
+        self._connected = False
+        self._sent = 0
+        self._taken = 0  # as many as were delivered when the time-out began to count
+        self._reports = DeliveryReports(transactional_id)
+        fixed = {"enable.idempotence": True, "acks": "all", **settings}
+        try:
+            self._producer = Producer(_DEFAULTS | config.librdkafka(**fixed))
+        except KafkaException as exception:
+            reason = config.redact(exception.args[0].str())
+            raise OptionError(f"an option kafka.*: {reason}") from None
+
+    def partition_count(self, topic: str, deadline: Deadline) -> int:
+        """How many partitions `topic` has. Also brings the connection up before its first use."""
+        # The first answer may come before librdkafka counts the broker as usable, and
+        # `init_transactions` would wait half a second for that. The second cannot.
+        for _ in range(1 if self._connected else 2):
+            try:
+                metadata = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s))
+            except KafkaException as exception:
+                raise BrokerUnreachableError(
+                    f"no answer about topic '{topic}' from kafka.bootstrap.servers"
+                    f" {self._config.bootstrap_servers}: {exception.args[0].str()}"
+                ) from None
+        self._connected = True
+        found = metadata.topics[topic]
+        if found.error is not None or not found.partitions:
+            raise OptionError(
+                f"topic '{topic}' does not exist, or this user may not describe it. Create it, or"
+                " correct the option or column 'topic'"
+            )
+        return len(found.partitions)
+
+    def begin(self, deadline: Deadline) -> None:
+        """Before the first row."""
+
+    def send(self, rows: Rows) -> None:
+        """Queue rows of one topic, in order."""
+        first = 0
+        if rows.only_keys_and_values:
+            messages = rows.messages()
+            self._await_room(len(rows))
+            try:
+                first = self._producer.produce_batch(
+                    rows.topic, messages, on_delivery=self._reports.callback(rows.topic)
+                )
+            except KafkaException as exception:
+                raise self._refusal(exception, rows.topic) from None
+            self._sent += first
+            self._raise_refused(rows, messages, first)
+        for row in range(first, len(rows)):
+            self._send_row(rows, row)
+        self._serve(self._producer.poll, 0)
+        self._reports.raise_failure()
+
+    def flush(self, deadline: Deadline) -> None:
+        """Return when the broker has taken every row. A slow one may take its time, for as long as
+        it takes some: a quota, large rows and a busy disk are no failures.
+        """
+        while True:
+            taken = self._reports.delivered
+            self._serve(self._producer.flush, max(0.1, deadline.remaining_s))
+            self._reports.raise_failure()
+            if self._reports.delivered == self._sent:
+                return
+            if self._reports.delivered == taken:
+                raise self._not_taken()
+            deadline = Deadline.after_ms(self._send_timeout_ms)
+
+    def abort(self, deadline: Deadline) -> None:  # noqa: ARG002
+        """Drop what is queued."""
+        self._producer.purge()
+
+    def _send_row(self, rows: Rows, row: int) -> None:
+        message = rows.message(row)
+        on_delivery = self._reports.callback(rows.topic)
+        deadline: Deadline | None = None
+        while True:
+            try:
+                self._producer.produce(rows.topic, on_delivery=on_delivery, **message)
+            except BufferError:
+                deadline = self._wait(deadline)
+            except KafkaException as exception:
+                size = len(message["value"] or b"") + len(message["key"] or b"")
+                raise self._refusal(exception, rows.topic, size) from None
+            else:
+                self._sent += 1
+                return
+
+    def _raise_refused(self, rows: Rows, messages: list[dict[str, Any]], queued: int) -> None:
+        """Tell a full queue, where the rest can be queued row by row, from a bad row."""
+        refused = next((i for i, message in enumerate(messages) if "_error" in message), None)
+        if refused is None:
+            return
+        error: KafkaError = messages[refused]["_error"]
+        # librdkafka goes on behind a row that it has no room for: where a later row found room, to
+        # queue this one now would put it behind a later row of its key.
+        if error.code() != KafkaError._QUEUE_FULL or refused != queued:
+            size = len(rows.values[refused] or b"") + len(rows.keys[refused] or b"")
+            raise refusal(error, self._transactional_id, rows.topic, size)
+
+    def _await_room(self, rows: int) -> None:
+        deadline: Deadline | None = None
+        while len(self._producer) > max(0, _QUEUED_MESSAGES_MAX - rows):
+            deadline = self._wait(deadline)
+
+    def _wait(self, deadline: Deadline | None) -> Deadline:
+        """Let the broker take some rows; the time-out counts from when it took the last one."""
+        if deadline is None or self._reports.delivered > self._taken:
+            self._taken = self._reports.delivered
+            deadline = Deadline.after_ms(self._send_timeout_ms)
+        self._serve(self._producer.poll, 0.02)
+        self._reports.raise_failure()
+        if deadline.passed:
+            raise self._not_taken()
+        return deadline
+
+    def _serve(self, call: Callable[[float], object], timeout_s: float) -> None:
+        """Let librdkafka report. confluent raises a fatal error of the client in the middle of
+        that; the report that comes next then turns it into a SystemError, or swallows it, or what
+        is raised is a KafkaError, which is no exception: nobody above could catch it.
+        """
+        failed: Any = None
+        try:
+            call(timeout_s)
+        except KafkaException as exception:
+            failed = exception.args[0]
+        except SystemError as error:
+            _forget_frames(error, error.__cause__)
+            self._reports.raise_failure()
+            raise DeliveryError(
+                f"the producer of {self._name} failed for good: another attempt or driver uses its"
+                " id, or its transaction timed out. Nothing of it is visible"
+                if self._transactional_id
+                else f"the producer of {self._name} failed for good. {WRITTEN_AGAIN}"
+            ) from None
+        except BaseException:
+            raise
+        except:  # noqa: E722 - the only clause that takes what is no exception
+            failed = sys.exc_info()[1]
+            _forget_frames(failed)
+        if failed is not None:
+            raise refusal(failed, self._transactional_id)
+
+    def _not_taken(self) -> BrokerUnreachableError:
+        return BrokerUnreachableError(
+            f"{self._config.bootstrap_servers} took {self._reports.delivered} of {self._sent}"
+            f" records of {self._name}, and then none for {self._send_timeout_ms} ms. Check that"
+            " the brokers are up, that enough replicas are in sync, and the quotas of this user"
+            + ("" if self._transactional_id else f". {WRITTEN_AGAIN}")
+        )
+
+    def _refusal(
+        self, exception: KafkaException, topic: str | None = None, size: int | None = None
+    ) -> SparkEosError:
+        error: KafkaError = exception.args[0]
+        return refusal(error, self._transactional_id, topic, size)
+
+
+def _forget_frames(*errors: Any) -> None:
+    """confluent never lets go of what it raises in the middle of a report. That keeps the frames
+    that it came through, they this producer, and its statistics take a sixth of a core for good.
+    """
+    for error in errors:
+        if error is not None:
+            ctypes.pythonapi.PyException_SetTraceback(
+                ctypes.py_object(error), ctypes.py_object(None)
+            )

@@ -1,0 +1,351 @@
+"""Driver (planner and commit worker) and command line: the log as one object.
+
+An object holds a snapshot of the table. Looking never moves it, `refresh` does. An append is valid
+for what was seen in that snapshot: if another driver moved the query since, it is fenced, and
+nothing is written. Other queries of the same table are never in the way.
+
+Why exactly one of two drivers wins. Both start from a snapshot where the query's newest entry is
+T. Delta takes commits one after the other; each commit of a query carries its application
+transactions, and delta-rs refuses a commit when one that came in between has them too. The snapshot
+may also move past T on its own, when an append of this object is confirmed: then T itself is
+compared before the next commit.
+
+Why an append that returned is in the log, and stays there. It is on the disk by then (durable.py).
+And old commit files are removed (retention.py), so a driver that was frozen between looking for the
+newest version and writing the next one could write a version that nobody reads any more: every
+append looks again, at the newest snapshot, for itself.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
+from deltalake import write_deltalake as _write
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from spark_eos._log.cause import cause_of
+from spark_eos._log.files import FileStore, live_files
+from spark_eos._log.guard import check_append
+from spark_eos._log.nesting import check_nesting
+from spark_eos._log.record import from_table, newest_per_id, to_table
+from spark_eos._log.retention import Retention, Schedule, run_maintenance
+from spark_eos._log.settle import fenced_error, holds_rows, not_written_error
+from spark_eos._log.table import (
+    COMMIT_RETRIES,
+    NO_HOOKS,
+    check_exists,
+    has_own_columns,
+    missing_error,
+    open_table,
+    table_uri,
+    unreadable_error,
+)
+from spark_eos._log.tail import Tail, after_append, find_tail, read_tail
+from spark_eos._protocol.transactions.batch import LoggedBatch, latest_batch
+from spark_eos._protocol.transactions.ownership import Token
+from spark_eos._protocol.transactions.transaction import TransactionRecord
+from spark_eos.errors import RetriableError, SparkEosError
+
+_LOG = logging.getLogger(__name__)
+
+# From a snapshot whose commits were removed meanwhile, delta-rs cannot check for conflicts.
+SNAPSHOT_ATTEMPTS: Final = 5
+
+_WRITER = WriterProperties(compression="ZSTD")
+
+
+class TransactionLog:
+    """The transaction log at one location. Not safe to share between threads."""
+
+    def __init__(
+        self, location: str, storage_options: Mapping[str, str], retention: Retention
+    ) -> None:
+        self.location = location
+        self._retention = retention
+        self._table = open_table(location, storage_options)
+        self._store = FileStore(table_uri(location), storage_options)
+        self._mark = self._store.commit_mark(self._table.version())
+        self._tails: dict[str, Tail] = {}
+        self._schedule = Schedule(self._table.version())
+
+    @classmethod
+    def open(
+        cls,
+        location: str,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        retention: Retention | None = None,
+        checkpoint: str | None = None,
+    ) -> "TransactionLog":
+        """The log at `location`: a path, a `file:` URI or an object store's. Created if missing.
+
+        `checkpoint` is the location of the query's own: the log may lie in that one, and in no
+        other.
+        """
+        check_nesting(location, storage_options or {}, checkpoint)
+        return cls(location, storage_options or {}, retention or Retention())
+
+    @classmethod
+    def existing(
+        cls, location: str, storage_options: Mapping[str, str] | None = None
+    ) -> "TransactionLog":
+        """The log at `location`, to read it; raise where there is none."""
+        check_exists(location, storage_options or {})
+        return cls(location, storage_options or {}, Retention())
+
+    @property
+    def version(self) -> int:
+        """The table's version that this object holds."""
+        return self._table.version()
+
+    def refresh(self) -> None:
+        """Go to the newest version. A log that a person has replaced is opened again."""
+        if self._is_replaced():
+            self.reopen()
+            return
+        try:
+            self._table.update_incremental()
+        except (DeltaError, OSError):
+            # Commits that this process has not seen may be cleaned up: a checkpoint has them.
+            self.reopen()
+            return
+        self._mark = self._store.commit_mark(self._table.version())
+        # What did not change need not be read again.
+        self._tails = {
+            query_id: replace(tail, at_version=self._table.version())
+            for query_id, tail in self._tails.items()
+            if tail.is_current(self._table)
+        }
+
+    def reopen(self) -> None:
+        """Forget what was seen, and look at what is there now."""
+        try:
+            self._table = self._store.open_table()
+        except TableNotFoundError as error:
+            raise missing_error(self.location) from error
+        except (DeltaError, OSError) as error:
+            raise unreadable_error(self.location, error) from error
+        self._mark = self._store.commit_mark(self._table.version())
+        self._tails = {}
+
+    def _is_replaced(self) -> bool:
+        """Whether the commit that was seen last is not there any more, or is another file: a folder
+        that was restored or created again may have as many commits as the one before.
+        """
+        return self._mark != self._store.commit_mark(self._table.version())
+
+    def knows(self, query_id: str) -> bool:
+        """Whether the query has a batch in the log, or was started on it."""
+        tail = self._tail(query_id)
+        return tail.batch_id is not None or tail.driver is not None
+
+    def last_batch_id(self, query_id: str) -> int | None:
+        """The last batch that the query has in the log."""
+        return self._tail(query_id).batch_id
+
+    def newest_entry(self, query_id: str) -> datetime:
+        """When the newest row of the query was logged: every append moves it."""
+        return self._tail(query_id).newest
+
+    def has_lost_rows(self, query_id: str) -> bool:
+        """Whether its newest row is not there, and is too young to have expired."""
+        newest = self.newest_entry(query_id)
+        if datetime.now(UTC) - newest > self._retention.history:
+            return False
+        files = [f for f in live_files(self._table) if f.may_hold(query_id, newest, newest)]
+        rows = self._store.read(files)
+        return all((r.query_id, r.entry_timestamp) != (query_id, newest) for r in rows)
+
+    def driver(self, query_id: str) -> int | None:
+        """The number of the driver that was started last."""
+        return self._tail(query_id).driver
+
+    def start_mark(self, query_id: str) -> int:
+        """The mark of its start."""
+        return self._tail(query_id).start_mark
+
+    def token(self, query_id: str) -> Token | None:
+        """The last move of the query's own epoch that was logged."""
+        return self._tail(query_id).token
+
+    def last_batch(self, query_id: str) -> LoggedBatch | None:
+        """The query's last batch, in a time that does not depend on the size of the log."""
+        return self._read_tail(query_id).batch
+
+    def batch(self, query_id: str, batch_id: int) -> LoggedBatch | None:
+        """Any batch of the query that is still in the log."""
+        files = [f for f in live_files(self._table) if f.may_hold_batch(query_id, batch_id)]
+        rows = self._store.read(files)
+        return latest_batch(r for r in rows if r.query_id == query_id and r.batch_id == batch_id)
+
+    def query_ids(self) -> set[str]:
+        """Every query that has rows in the log."""
+        return set(self.records().column("query_id").to_pylist())
+
+    def rows_from(self, query_id: str, batch_id: int) -> list[TransactionRecord]:
+        """The rows of the query's batches from `batch_id` on."""
+        files = [f for f in live_files(self._table) if f.may_hold_from(query_id, batch_id)]
+        rows = self._store.read(files)
+        return [r for r in rows if r.query_id == query_id and r.batch_id >= batch_id]
+
+    def next_timestamp(self, query_id: str) -> datetime:
+        """Now, but after every row of the query, so that clocks that differ do no harm."""
+        after = self._tail(query_id).newest + timedelta(microseconds=1)
+        return max(datetime.now(UTC), after)
+
+    def records(self) -> Any:
+        """All rows, as an Arrow table in the order of their entry."""
+        return self._store.read_table(live_files(self._table)).sort_by("entry_timestamp")
+
+    def current(self) -> list[TransactionRecord]:
+        """The newest row of each transactional id: the compacted view."""
+        return newest_per_id(from_table(self.records()))
+
+    def start(self, query_id: str, driver: int, token: Token, *, start_mark: int) -> bool:
+        """Log that a driver starts, in a commit without rows; every older driver is refused then.
+
+        False where the query was moved since this object looked: refresh, and look again.
+        """
+        seen = self._tail(query_id)
+        wanted = replace(seen, driver=driver, token=token, start_mark=start_mark)
+        try:
+            if seen.is_current(self._table):
+                _write_nothing(self._table, _properties(wanted.start_transactions))
+        except Exception as error:  # of unknown outcome, whatever it is
+            _LOG.info("query %s: the start of a driver: %s", query_id, error)
+        try:
+            self.reopen()
+            self._store.sync(self._table.version())
+        except Exception as error:
+            raise RetriableError(
+                f"the transaction log at {self.location} cannot be read: {cause_of(error)}."
+                f" Nothing was written. Start query {query_id} again when it can"
+            ) from error
+        now = self._tail(query_id)
+        return (now.driver, now.token) == (driver, token)
+
+    def append(
+        self,
+        query_id: str,
+        batch_id: int,
+        records: Sequence[TransactionRecord],
+        token: Token | None = None,
+    ) -> None:
+        """Append rows in one commit. When it returns they are in the log, for everybody.
+
+        `token` is the move of the query's epoch that a decision makes next.
+        """
+        seen = self._read_tail(query_id)
+        check_append(seen, batch_id, records)
+        wanted = after_append(seen, batch_id, from_table(to_table(records)), token)
+        for attempt in range(1, SNAPSHOT_ATTEMPTS + 1):
+            try:
+                if not seen.is_current(self._table):
+                    raise self._fenced(seen, wanted)
+                if self._commit(wanted, records):
+                    return
+                cause: Exception | None = None
+            except SparkEosError:
+                raise
+            except Exception as error:  # of unknown outcome, whatever it is
+                cause = error
+            before = self._table.version()
+            if self._settle(seen, wanted, records):
+                return
+            if self._table.version() == before or attempt == SNAPSHOT_ATTEMPTS:
+                break
+            _LOG.info("batch %s of query %s: appending again: %s", batch_id, query_id, cause)
+        raise not_written_error(wanted, records, self.location, cause) from cause
+
+    def sync(self) -> None:
+        """Return when no power cut can take away what is in the log. See durable.py."""
+        try:
+            self._store.sync(self._table.version())
+        except OSError as error:
+            raise RetriableError(
+                f"the transaction log at {self.location} could not be synced to its disk: {error}."
+                " Nothing was done on what it says. Start the query again"
+            ) from error
+
+    def maintain(self) -> None:
+        """Keep the cost flat. Called after each batch; does something every few commits."""
+        tasks = self._schedule.due(self._table.version())
+        if tasks:
+            run_maintenance(self._store, tasks, self._retention)
+
+    def _tail(self, query_id: str) -> Tail:
+        if query_id not in self._tails:
+            self._tails[query_id] = find_tail(self._table, query_id)
+        return self._tails[query_id]
+
+    def _read_tail(self, query_id: str) -> Tail:
+        tail = self._tail(query_id)
+        if not tail.is_read:
+            tail = read_tail(self._table, self._store, tail)
+            self._tails[query_id] = tail
+        return tail
+
+    def _commit(self, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
+        """Write, look again, and say whether the rows are the end of the query's log."""
+        _write(
+            self._table,
+            to_table(records),
+            mode="append",
+            schema_mode=None if has_own_columns(self._table) else "merge",
+            writer_properties=_WRITER,
+            commit_properties=_properties(wanted.transactions),
+            post_commithook_properties=NO_HOOKS,
+        )
+        written = replace(wanted, at_version=self._table.version())
+        self._store.sync(self._table.version())
+        self._table.update_incremental()
+        self._mark = self._store.commit_mark(self._table.version())
+        if not written.is_current(self._table):
+            return False
+        self._tails[wanted.query_id] = replace(written, at_version=self._table.version())
+        return True
+
+    def _settle(self, seen: Tail, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
+        """After an unknown outcome: look what is there. False means that nothing happened."""
+        try:
+            self._table = self._store.open_table()
+            self._mark = self._store.commit_mark(self._table.version())
+            if holds_rows(self._table, self._store, records):
+                self._store.sync(self._table.version())
+                # If the query went on since, the next append finds out by itself.
+                self._tails[wanted.query_id] = replace(wanted, at_version=-1)
+                return True
+            is_current = seen.is_current(self._table)
+        except SparkEosError:
+            raise
+        except Exception as error:
+            raise RetriableError(
+                f"batch {wanted.batch_id} of query {wanted.query_id}: it is not known whether it is"
+                f" in the transaction log at {self.location}, which cannot be read: {error}. Start"
+                " the query again, and it will look"
+            ) from error
+        if not is_current:
+            raise self._fenced(seen, wanted)
+        return False
+
+    def _fenced(self, seen: Tail, wanted: Tail) -> SparkEosError:
+        now = read_tail(self._table, self._store, find_tail(self._table, seen.query_id))
+        return fenced_error(now, wanted, self.location)
+
+
+def _properties(transactions: list[Transaction]) -> CommitProperties:
+    return CommitProperties(app_transactions=transactions, max_commit_retries=COMMIT_RETRIES)
+
+
+def _write_nothing(table: DeltaTable, properties: CommitProperties) -> None:
+    """A commit of application transactions alone."""
+    table.create_write_transaction(
+        [],
+        mode="append",
+        schema=table.schema(),
+        commit_properties=properties,
+        post_commithook_properties=NO_HOOKS,
+    )

@@ -1,0 +1,81 @@
+"""Pure. Offset ranges, and how many tasks read each of them.
+
+The same start, end and options give the same ranges in the same order: a micro-batch that runs
+again is cut as it was cut before. Partition i of a streaming read is the same Kafka partition in
+every batch, also in one where others have nothing new.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from spark_eos._protocol.offsets.offset_limit import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OffsetRange:
+    """Offsets of one partition, from `start` to before `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Offsets, not records: control records and compaction leave gaps."""
+        return max(0, self.end - self.start)
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Where it lies."""
+        return self.topic, self.partition
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} [{self.start}, {self.end})"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRange:
+    """What a task reads, and how many records it must find, where that is known."""
+
+    range: OffsetRange
+    records: int | None = None
+
+
+def divide(
+    ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None
+) -> list[OffsetRange]:
+    """Cut large ranges: none above `max_records`, and about `min_partitions` of them in all."""
+    ordered = sorted(ranges)
+    parts = {r: _ceil_div(r.size, max_records) if max_records else 1 for r in ordered}
+    if min_partitions is not None and min_partitions > sum(parts[r] for r in ordered if r.size):
+        for r, share in _shares([r for r in ordered if r.size], min_partitions).items():
+            parts[r] = max(parts[r], share)
+    return [part for r in ordered for part in _cut(r, max(1, parts[r]))]
+
+
+def _shares(ranges: Sequence[OffsetRange], wanted: int) -> dict[OffsetRange, int]:
+    """Tasks for each range in proportion to its size, at least one.
+
+    Ranges too small to be cut are set aside first, so that the large ones share what is left.
+    """
+    total = sum(r.size for r in ranges)
+    small = {r for r in ranges if _share(r.size, total, wanted) == 1}
+    left_total = total - sum(r.size for r in small)
+    left = max(1, wanted - len(small))
+    return {r: 1 if r in small else _share(r.size, left_total, left) for r in ranges}
+
+
+def _share(size: int, total: int, wanted: int) -> int:
+    return max(1, (2 * size * wanted + total) // (2 * total))  # rounded, without a float
+
+
+def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
+    parts = max(1, min(parts, whole.size))
+    edges = [whole.start + whole.size * i // parts for i in range(parts)] + [whole.end]
+    return [OffsetRange(whole.topic, whole.partition, start, end) for start, end in pairwise(edges)]
+
+
+def _ceil_div(number: int, divisor: int) -> int:
+    return -(-number // divisor)

@@ -1,0 +1,68 @@
+"""How a person says "yes, go on" to an error that stops a query for good. Pure.
+
+The error names a code, and the option `acknowledge` with that code lets the query go on once. The
+code holds a digest of the very state that was refused, so an option that is left in a job does not
+switch the check off: the next time the state is another one. The log keeps a row of it.
+"""
+
+import hashlib
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from spark_eos._protocol.transactions.state import TransactionState
+from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionRecord
+
+# For a query that has no batch in the log.
+NO_BATCH: Final = -1
+
+
+class Risk(Enum):
+    """What is accepted."""
+
+    OLDER_LOG = "older-log"  # batches that this log does not have may be written a second time
+    OLDER_KAFKA = "older-kafka"  # rows that the log has as committed may be gone
+    LOST_TOPIC = "lost-topic"  # rows that were committed to a topic are gone with it
+    EDITED_CHECKPOINT = "edited-checkpoint"  # source offsets were moved: rows come twice, or never
+    OTHER_OPTIONS = "other-options"  # what a start with another prefix or cluster did is not known
+
+    def is_accepted_by(self, row: TransactionRecord) -> bool:
+        """Whether the row says so."""
+        return row.acknowledged is not None and row.acknowledged.startswith(f"{self.value}-")
+
+
+def acknowledgement(risk: Risk, *facts: object) -> str:
+    """The code for this state."""
+    digest = hashlib.blake2b(repr(facts).encode(), digest_size=4).hexdigest()
+    return f"{risk.value}-{digest}"
+
+
+def acknowledged_row(
+    code: str,
+    transactional_id: str,
+    *,
+    query_id: str,
+    batch_id: int,
+    cluster_id: str,
+    at: datetime,
+) -> TransactionRecord:
+    """The row that says so, of the query's own id. It belongs to no transaction."""
+    return TransactionRecord(
+        identity=ProducerIdentity(
+            transactional_id=transactional_id, producer_id=-1, producer_epoch=-1
+        ),
+        transaction_timeout_ms=0,
+        state=TransactionState.EMPTY,
+        partitions=(),
+        entry_timestamp=at,
+        start_timestamp=None,
+        query_id=query_id,
+        run_id="",
+        batch_id=batch_id,
+        sink_partition=None,
+        sink_partitions=0,
+        digest="",
+        input_digest="",
+        cluster_id=cluster_id,
+        acknowledged=code,
+    )

@@ -1,0 +1,52 @@
+"""Planner worker, at the first batch of a run. Put back the offsets of a group that have expired.
+
+Brokers delete the offsets of a group that has no members and that nothing moved for
+offsets.retention.minutes. A query that reads nothing for that long loses the place of its group,
+though nothing was read since: whoever takes the group over would start somewhere else. The log
+still has the offsets of the last batch.
+"""
+
+import json
+import logging
+
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.admin.group import ConsumerGroups
+from spark_eos._protocol.offsets.offset_limit import Offsets
+from spark_eos._protocol.offsets.offset_map import from_map
+from spark_eos._session import Session
+
+_LOG = logging.getLogger(__name__)
+
+
+def restore_group_offsets(session: Session, deadline: Deadline) -> None:
+    """Put back what the last complete batch in the log has committed to the query's group. Call it
+    after recovery, when no other driver can move the group.
+    """
+    last = session.log.last_batch(session.query_id) if session.group_id is not None else None
+    for record in last.records if last is not None else ():
+        if record.group_id is not None and record.group_id == session.group_id:
+            put_back(session.cluster.groups, record.group_id, record.source_offsets, deadline)
+
+
+def put_back(
+    groups: ConsumerGroups, group_id: str, source_offsets: str | None, deadline: Deadline
+) -> Offsets:
+    """Commit logged offsets where the group has none; returns what was put back.
+
+    An offset that is there is never moved, wherever it is. A group with a member is left alone: it
+    belongs to that consumer.
+    """
+    logged = from_map(json.loads(source_offsets)) if source_offsets else {}
+    there = groups.committed_offsets(group_id, sorted(logged), deadline) if logged else {}
+    missing = {place: offset for place, offset in logged.items() if place not in there}
+    if not missing:
+        return {}
+    restored = groups.put_offsets(group_id, missing, deadline)
+    if restored:
+        _LOG.warning(
+            "group '%s' had no committed offsets where the query's last batch ended. Put back from"
+            " the transaction log: %s",
+            group_id,
+            ", ".join(f"{t}-{p} at {offset}" for (t, p), offset in sorted(restored.items())),
+        )
+    return restored

@@ -1,0 +1,85 @@
+"""Commit worker. The driver's part of a batch: offsets, decide, complete (steps 4 to 6).
+
+Of a micro-batch and of a batch write alike. The completion of a micro-batch is logged with the next
+decision. That of a batch write is logged at once: there may never be a next one.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spark_eos._deadline import Deadline
+from spark_eos._failpoints import failpoint
+from spark_eos._protocol.transactions.decision import RunningBatch, completion_rows
+from spark_eos._protocol.transactions.replay import QueryTail
+from spark_eos._recovery.ownership import Ownership
+from spark_eos._session import Session
+from spark_eos._sink.driver.commit_without_log import commit_without_log
+from spark_eos._sink.driver.complete import complete
+from spark_eos._sink.driver.decide import decide, is_visible_already
+from spark_eos._sink.driver.offsets import prepare_offsets
+from spark_eos._sink.driver.version import check_written_rows
+from spark_eos._sink.message import TaskMessage, running_batch, same_batch
+from spark_eos.errors import SparkEosError
+
+_LOG = logging.getLogger(__name__)
+
+
+def commit(session: Session, messages: Sequence[TaskMessage], batch_id: int) -> None:
+    """Return when every row of the batch is visible; raise when the batch has to run again."""
+    deadline = session.deadline()
+    if not session.has_log:
+        commit_without_log(session, messages, batch_id, deadline)
+        return
+    tail = same_batch(messages, batch_id)
+    batch = running_batch(session, messages, batch_id, len(messages))
+    batch = _with_older_digest(session, batch, tail)
+    log = session.newest_log()
+    if is_visible_already(batch, tail, log):
+        if batch.is_batch_write:
+            check_written_rows(session, batch.results)
+        return
+    if tail.moves_offsets(batch_id) and session.group_id is not None:
+        ends = session.checkpoint.kafka_offsets(batch_id)
+        prepared = prepare_offsets(session, session.group_id, ends, deadline)
+        batch = replace(batch, offsets=prepared)
+    _decide_and_complete(session, batch, messages[0].planned_at, deadline)
+    if batch.is_batch_write:
+        _log_completion(session, batch_id)
+    else:
+        log.maintain()
+
+
+def _with_older_digest(session: Session, batch: RunningBatch, tail: QueryTail) -> RunningBatch:
+    """A batch that the log has already may be there with the digest of an older release."""
+    is_new = tail.last_batch_id is None or batch.batch_id > tail.last_batch_id
+    if is_new or batch.is_batch_write:
+        return batch
+    older = session.checkpoint.input_digest_of_version_2(batch.batch_id)
+    return replace(batch, older_input_digest=older)
+
+
+def _decide_and_complete(
+    session: Session, batch: RunningBatch, planned_at: float, deadline: Deadline
+) -> None:
+    """Steps 5 and 6."""
+    decision = decide(session, batch, planned_at, deadline)
+    failpoint("decided")
+    if decision.token is not None and decision.records:
+        Ownership(session).move_on(decision.token, deadline)
+        failpoint("moved")
+    complete(session, decision.records, deadline)
+    failpoint("completed")
+
+
+def _log_completion(session: Session, version: int) -> None:
+    log, query_id = session.log, session.query_id
+    try:
+        last = log.last_batch(query_id)
+        if last is not None and last.pending:
+            rows = completion_rows(last, log.next_timestamp(query_id))
+            log.append(query_id, version, rows)
+        log.maintain()
+    except SparkEosError:
+        # Do not fail: the rows are visible, and the next run logs it.
+        _LOG.warning("version %d is complete, and not logged so", version, exc_info=True)

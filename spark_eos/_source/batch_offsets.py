@@ -1,0 +1,55 @@
+"""Driver. The ranges of a batch read: from its options, less what its filters leave out."""
+
+from spark_eos._options import SourceOptions
+from spark_eos._protocol.offsets.offset_range import OffsetRange, PlannedRange, divide
+from spark_eos._source.filters import Pushed
+from spark_eos._source.offsets import (
+    ending_offsets,
+    offset_reader,
+    open_snapshot,
+    resolve_partitions,
+    starting_offsets,
+)
+from spark_eos.errors import OptionError
+
+
+def plan_ranges(options: SourceOptions, pushed: Pushed) -> list[PlannedRange]:
+    """What each task of a batch read reads."""
+    if options.snapshot is None or not options.snapshot.names_batches:
+        return [PlannedRange(r) for r in batch_ranges(options, pushed)]
+    # Not narrowed: only the whole of a batch can be counted.
+    partitions = set(resolve_partitions(offset_reader(options), options))
+    from spark_eos._source.snapshot import Snapshot, batch_ranges_of
+
+    snapshot = Snapshot(options, options.snapshot)
+    first, last = options.snapshot.starting_batch, options.snapshot.ending_batch
+    found = batch_ranges_of(snapshot, first, last, partitions)
+    return [PlannedRange(r, records) for r, records in sorted(found.items())]
+
+
+def batch_ranges(options: SourceOptions, pushed: Pushed) -> list[OffsetRange]:
+    """Ranges by offsets. Start and end are checked before the filters are looked at."""
+    reader = offset_reader(options)
+    partitions = set(resolve_partitions(reader, options))
+    start = starting_offsets(reader, options, partitions)
+    end = ending_offsets(reader, options, partitions)
+    snapshot = open_snapshot(options)
+    if snapshot is not None:
+        whole = snapshot.cut(end)
+        end = dict(start) if whole is None else whole
+        start = {p: min(offset, end[p]) for p, offset in start.items()}
+    for topic, partition in sorted(p for p in partitions if start[p] > end[p]):
+        raise OptionError(
+            f"the read of {topic}-{partition} would start at offset {start[topic, partition]}, "
+            f"behind its end at {end[topic, partition]}: correct the starting or the ending option"
+        )
+    wanted = [OffsetRange(*p, start[p], end[p]) for p in partitions if pushed.wants(p)]
+    first_ms = pushed.timestamp_ms.low
+    if first_ms is not None and first_ms > 0:
+        found = reader.at({r.topic_partition: first_ms for r in wanted})
+        # A partition without an answer holds nothing that is as late.
+        wanted = [pushed.narrow(r, found.get(r.topic_partition, r.end)) for r in wanted]
+    else:
+        wanted = [pushed.narrow(r, None) for r in wanted]
+    there = [r for r in wanted if r.size > 0]
+    return divide(there, options.min_partitions, options.max_records_per_partition)

@@ -1,0 +1,124 @@
+"""Driver. What a filter says of partitions and offsets, so that less is fetched.
+
+Spark applies every filter again to the rows that come, so a filter may only leave out what it is
+certain of. A time is a lower bound only: the first offset that is not older than it is known to
+Kafka, and everything before is older. Behind that offset an older record can still follow,
+because a producer sets the time, so no offset is known to be the last one before a time.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from spark_eos._protocol.offsets.offset_limit import TopicPartition
+from spark_eos._protocol.offsets.offset_range import OffsetRange
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Bounds:
+    """A closed interval; None has no bound. `only` are the values of an equality, if any."""
+
+    low: Any = None
+    high: Any = None
+    only: frozenset[Any] | None = None
+
+    def hold(self, value: Any) -> bool:
+        """Whether the value is inside."""
+        return (
+            (self.only is None or value in self.only)
+            and (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+        )
+
+    def narrow(self, condition: Filter, values: list[Any], step: int) -> None:
+        """Both this and the condition must hold. `step` leads from a value to the next one."""
+        match condition:
+            case EqualTo() | EqualNullSafe() | In():
+                found = frozenset(values)
+                self.only = found if self.only is None else self.only & found
+                if values:
+                    self._at_least(min(values))
+                    self._at_most(max(values))
+            case GreaterThan():
+                self._at_least(values[0] + step)
+            case GreaterThanOrEqual():
+                self._at_least(values[0])
+            case LessThan():
+                self._at_most(values[0] - step)
+            case LessThanOrEqual():
+                self._at_most(values[0])
+
+    def _at_least(self, low: Any) -> None:
+        self.low = low if self.low is None else max(self.low, low)
+
+    def _at_most(self, high: Any) -> None:
+        self.high = high if self.high is None else min(self.high, high)
+
+
+@dataclass(slots=True)
+class Pushed:
+    """What the filters of a batch read say."""
+
+    partition: Bounds = field(default_factory=Bounds)
+    offset: Bounds = field(default_factory=Bounds)
+    timestamp_ms: Bounds = field(default_factory=Bounds)
+    topics: frozenset[str] | None = None
+
+    def push(self, filters: Iterable[Filter]) -> None:
+        """Take what is understood."""
+        for condition in filters:
+            self._push(condition)
+
+    def wants(self, place: TopicPartition) -> bool:
+        """Whether any row of this partition can be wanted."""
+        topic, partition = place
+        named = self.topics is None or topic in self.topics
+        return named and self.partition.hold(partition)
+
+    def narrow(self, whole: OffsetRange, from_time: int | None) -> OffsetRange:
+        """The part of the range that can hold wanted rows. `from_time`: no earlier offset can."""
+        offset = self.offset
+        start = max(whole.start, offset.low or 0, from_time or 0)
+        end = whole.end if offset.high is None else min(whole.end, offset.high + 1)
+        if offset.only == frozenset():
+            end = start
+        return OffsetRange(whole.topic, whole.partition, min(start, end), end)
+
+    def _push(self, condition: Filter) -> None:
+        attribute: Any = getattr(condition, "attribute", None)
+        value: Any = getattr(condition, "value", None)
+        values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
+        match attribute:
+            case ("topic",) if isinstance(condition, EqualTo | EqualNullSafe | In):
+                found = frozenset(values)
+                self.topics = found if self.topics is None else self.topics & found
+            case ("partition",) if all(map(_is_whole, values)):
+                self.partition.narrow(condition, values, 1)
+            case ("offset",) if all(map(_is_whole, values)):
+                self.offset.narrow(condition, values, 1)
+            case ("timestamp",) if values and all(map(_is_instant, values)):
+                # A record's time has milliseconds: rounded down the bound is safe.
+                millis = [(instant - _EPOCH) // timedelta(milliseconds=1) for instant in values]
+                self.timestamp_ms.narrow(condition, millis, 0)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_instant(value: object) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None

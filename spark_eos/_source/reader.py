@@ -1,0 +1,144 @@
+"""The faces that Spark sees: one for a batch read, one for a streaming read. No logic."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from spark_eos._options import SourceOptions
+from spark_eos._protocol.offsets.offset_map import from_map, to_map, topic_ids_of
+from spark_eos._protocol.offsets.offset_range import PlannedRange
+from spark_eos._protocol.offsets.stream_position import StreamPosition
+from spark_eos._source.batch_offsets import plan_ranges
+from spark_eos._source.filters import Pushed
+from spark_eos._source.read import read_range
+from spark_eos._source.schema import source_schema
+from spark_eos._source.stream_offsets import StreamOffsets
+from spark_eos._worker import task_started
+from spark_eos.errors import DataLossError
+
+
+class _Read:
+    """What both do in a task."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range."""
+        task_started()
+        if partition.value is None:  # Spark's partition for a read that has none
+            return iter(())
+        if isinstance(partition.value, DataLossError):
+            raise partition.value
+        schema = to_arrow_schema(source_schema(self._options.include_headers), timezone="UTC")
+        planned: PlannedRange = partition.value
+        return read_range(self._options, planned.range, schema, planned.records)
+
+
+class BatchReader(_Read, DataSourceReader):
+    """`spark.read`."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._pushed = Pushed()
+
+    @property
+    def pushFilters(self) -> Callable[..., Iterable[Filter]]:  # noqa: N802
+        """Take filters where the session has push-down on (spark.sql.python.filterPushdown).
+
+        Where it is off, pyspark refuses every reader that has this method. It knows that by the
+        function behind it, so it is shown the base class's, which takes none.
+        """
+        return _PushFilters(self._pushed)
+
+    def partitions(self) -> list[InputPartition]:
+        """One task for each range."""
+        return [InputPartition(planned) for planned in plan_ranges(self._options, self._pushed)]
+
+
+class _PushFilters:
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, pushed: Pushed) -> None:
+        self._pushed = pushed
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Note what narrows the ranges; Spark keeps every filter."""
+        self._pushed.push(filters)
+        return filters
+
+
+class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`spark.readStream`."""
+
+    @cached_property
+    def _offsets(self) -> StreamOffsets:
+        # Not in tasks, which only read: it holds a client.
+        return StreamOffsets(self._options)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Where a new query starts."""
+        return _to_map(self._offsets.initial())
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The limits of the options; Spark gives another one where the trigger wants everything."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Where the next batch ends: `start`, word for word, where there is none."""
+        begin = _position(start)
+        end = self._offsets.latest(
+            begin,
+            limited=not isinstance(limit, ReadAllAvailable),
+            most=limit.max_rows if isinstance(limit, ReadMaxRows) else None,
+        )
+        return start if end == begin else _to_map(end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """How far the topics went when the last batch was planned."""
+        seen = self._offsets.seen
+        return None if seen is None else _to_map(seen)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """What is there now is all there is."""
+        self._offsets.freeze()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """One task for each range. Where records are gone, one task that raises the error.
+
+        Spark asks for the partitions of a batch that runs again before the sink plans it. The sink
+        must get to that step: there it completes what it has decided before the restart.
+        """
+        try:
+            ranges = self._offsets.ranges(_position(start), _position(end))
+        except DataLossError as error:
+            return [InputPartition(error)]
+        return [InputPartition(PlannedRange(r)) for r in ranges]
+
+
+def _position(given: dict[str, Any]) -> StreamPosition:
+    return StreamPosition(from_map(given), topic_ids_of(given))
+
+
+def _to_map(found: StreamPosition) -> dict[str, Any]:
+    return to_map(found.offsets, found.topic_ids)

@@ -1,0 +1,250 @@
+"""Driver. The offsets of a running query: how far there is something, how far this batch goes.
+
+Lives in one process for as long as the query runs. What it keeps (what was asked of Kafka, the time
+of the last trigger, where a run over what is available now ends) is not needed after a restart.
+
+The ids of topics are part of each start and end, so they are in the checkpoint. They tell a topic
+that was deleted and created again, also if that was while the query was down. With failOnDataLoss
+false the query goes on:
+
+1. A topic whose id in `start` is not its id now counts as new: the batch reads it from its earliest
+   offset, and `end` has the new id. Start and end tell this without Kafka, so a batch that runs
+   again begins at the same place.
+2. A topic whose id in `end` is not its id now was replaced after the batch was planned. The records
+   of that batch are gone: nothing of the topic is read, and rule 1 applies to the next batch.
+3. A start without an id (of Spark's own source, or of an older release) is compared with the first
+   id that this process saw. Start and end could not tell rule 1 here, so the batch leaves the topic
+   out, and it is a new topic in the next one.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from spark_eos._kafka.consume.data_loss import DataLoss
+from spark_eos._options import SourceOptions
+from spark_eos._protocol.offsets.admission import available, rate_limited
+from spark_eos._protocol.offsets.offset_limit import LATEST, Everywhere, Offsets, TopicPartition
+from spark_eos._protocol.offsets.offset_range import OffsetRange, divide
+from spark_eos._protocol.offsets.stream_position import StreamPosition, TopicIds, replaced
+from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
+from spark_eos._source.offsets import (
+    offset_reader,
+    open_snapshot,
+    resolve_partitions,
+    starting_offsets,
+)
+
+# So many partitions are named in a text.
+_NAMED: Final = 10
+
+
+class StreamOffsets:
+    """The answers to Spark's questions about offsets."""
+
+    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        self._options = options
+        self._clock = clock
+        self._reader = offset_reader(options)
+        self._loss = DataLoss(options.fail_on_data_loss)
+        self._snapshot = open_snapshot(options, waits=True)
+        self._topic_ids: TopicIds = {}  # as Kafka told them last
+        self._first_ids: TopicIds = {}  # of topics whose start came without an id
+        self._reported: set[tuple[str, str]] = set()
+        self._last_trigger: float | None = None
+        self._frozen = False
+        self._target: StreamPosition | None = None  # the end of a frozen run
+        self.seen: StreamPosition | None = None  # the latest offsets, for reports
+
+    def initial(self) -> StreamPosition:
+        """Where a query without a checkpoint starts."""
+        partitions = resolve_partitions(self._reader, self._options)
+        start = starting_offsets(self._reader, self._options, set(partitions))
+        if self._snapshot is not None and self._options.starting == Everywhere(LATEST):
+            # Without such a query nothing of it is below the latest offsets: they are its start.
+            start = self._snapshot.cut(start) or start
+        return StreamPosition.of(start, self._note(partitions))
+
+    def freeze(self) -> None:
+        """Nothing is new after the next question: the run ends where the topics end then.
+
+        Not now: Spark asks for the start of a new query later, which must not lie behind the end.
+        """
+        self._frozen = True
+
+    def latest(self, start: StreamPosition, *, limited: bool, most: int | None) -> StreamPosition:
+        """The end of the next batch; `start` itself where there is none, or it has to wait."""
+        partitions = self._reader.partitions(self._options.subscription)
+        ids = self._note(partitions)
+        again = self._replaced(start, ids)
+        left_out = again - start.topic_ids.keys()  # rule 3
+        partitions = {p: found for p, found in partitions.items() if p[0] not in left_out}
+        begin = self._restart(start.offsets, again, partitions)
+        latest = self._latest(begin, partitions, ids)
+        self.seen = StreamPosition.of(latest, ids)
+        end = self._limited(begin, latest, most) if limited else latest
+        if end is None or (end == start.offsets and not again):
+            return start
+        return StreamPosition.of(end, ids)
+
+    def ranges(self, start: StreamPosition, end: StreamPosition) -> list[OffsetRange]:
+        """What each task of the batch reads."""
+        gone = self._gone(start, end)
+        again = replaced(start.topic_ids, end.topic_ids) - gone
+        begin = self._restart(start.offsets, again, end.offsets)
+        begin |= {p: offset for p, offset in end.offsets.items() if p[0] in gone}
+        begin = self._with_new(begin, end.offsets)
+        ranges = [
+            OffsetRange(*p, begin[p], max(begin[p], offset))
+            for p, offset in end.offsets.items()
+            if p in begin
+        ]
+        return divide(ranges, self._options.min_partitions, self._options.max_records_per_partition)
+
+    def _latest(
+        self, begin: Offsets, partitions: Iterable[TopicPartition], ids: TopicIds
+    ) -> Offsets:
+        there = set(partitions)
+        # The end of a topic that is gone says nothing of the new one.
+        if self._target is None or replaced(self._target.topic_ids, ids):
+            latest = self._reader.latest_not_behind(there, begin)
+            if self._snapshot is not None:
+                latest = self._whole(self._snapshot.cut(latest), begin, latest)
+            self._target = StreamPosition.of(dict(latest), ids) if self._frozen else None
+        else:
+            latest = {p: offset for p, offset in self._target.offsets.items() if p in there}
+        self._report_missing(begin, begin.keys() - latest.keys(), there)
+        for topic, partition in sorted(p for p in latest if latest[p] < begin.get(p, 0)):
+            self._loss.report(
+                f"{topic}-{partition} was read up to offset {begin[topic, partition]} and now ends "
+                f"at {latest[topic, partition]}"
+            )
+        return latest
+
+    def _limited(self, begin: Offsets, latest: Offsets, most: int | None) -> Offsets | None:
+        """As far as the limits allow; None where the batch has to wait."""
+        begin = self._with_new(begin, latest)
+        if self._must_wait(begin, latest):
+            return None
+        if self._snapshot is not None:
+            return self._snapshot.limit(begin, latest, most)
+        return latest if most is None else rate_limited(most, begin, latest)
+
+    def _whole(self, cut: Offsets | None, start: Offsets, latest: Offsets) -> Offsets:
+        """Where whole batches end. While the query that is read is awaited, nothing is new."""
+        if cut is None:
+            return {p: min(start[p], latest[p]) for p in latest if p in start}
+        # A start that was given may lie inside of a batch that is not whole yet.
+        return {p: max(cut[p], min(start.get(p, 0), latest[p])) for p in latest}
+
+    def _report_missing(
+        self, start: Offsets, missing: set[TopicPartition], subscribed: set[TopicPartition]
+    ) -> None:
+        """Partitions that were read and are not any more: deleted, or left out by an option."""
+        if not missing:
+            return
+        there = self._reader.partitions(Subscribe(tuple(sorted({topic for topic, _ in missing}))))
+        match self._options.subscription:
+            case Assign():
+                option, kind = "assign", "partitions"
+            case Subscribe():
+                option, kind = "subscribe", "topics"
+            case Pattern():
+                option, kind = "subscribePattern", "topics"
+        for topic, partition in sorted(missing):
+            read = f"any more, it was read up to offset {start[topic, partition]}"
+            if (topic, partition) in there.keys() - subscribed:
+                told = f"{topic}-{partition} is not among the {kind} of {option} {read}"
+                self._loss.report_left_out(told, option)
+            else:
+                self._loss.report(f"{topic}-{partition} does not exist {read}")
+
+    def _note(self, partitions: Mapping[TopicPartition, str | None]) -> TopicIds:
+        """The ids among what Kafka told of partitions. They are kept for `ranges`."""
+        ids = {topic: found for (topic, _), found in partitions.items() if found is not None}
+        self._topic_ids |= ids
+        return ids
+
+    def _replaced(self, start: StreamPosition, ids: TopicIds) -> set[str]:
+        """The topics of `start` that were deleted and created again, which is reported."""
+        for topic in {topic for topic, _ in start.offsets} & ids.keys() - start.topic_ids.keys():
+            self._first_ids.setdefault(topic, ids[topic])
+        known = StreamPosition.of(start.offsets, self._first_ids | start.topic_ids)
+        found = replaced(known.topic_ids, ids)
+        for topic in sorted(found):
+            self._report_replaced(topic, f"It was read up to {_places(start, topic)}")
+        return found
+
+    def _gone(self, start: StreamPosition, end: StreamPosition) -> set[str]:
+        """The topics that were replaced after this batch was planned, which is reported.
+
+        Kafka is asked only where this process does not know the ids: in the first batch of a run,
+        if it was planned by the run before.
+        """
+        unknown = end.topic_ids.keys() - self._topic_ids.keys()
+        if unknown:
+            self._note(self._reader.partitions(Subscribe(tuple(sorted(unknown)))))
+        found = replaced(end.topic_ids, self._topic_ids)
+        for topic in sorted(found):
+            self._report_replaced(
+                topic,
+                f"The micro-batch that runs again was to read from {_places(start, topic)} to "
+                f"{_places(end, topic)}",
+            )
+        return found
+
+    def _report_replaced(self, topic: str, read: str) -> None:
+        """Once for each id, though a batch that waits for more meets it again."""
+        told = topic, self._topic_ids[topic]
+        if told not in self._reported:
+            self._loss.report_replaced(f"topic '{topic}' was deleted and created again. {read}")
+            self._reported.add(told)
+
+    def _restart(
+        self, start: Offsets, topics: set[str], partitions: Iterable[TopicPartition]
+    ) -> Offsets:
+        """`start`, with the earliest offsets of these topics in those of `partitions` they have."""
+        if not topics:
+            return dict(start)
+        kept = {p: offset for p, offset in start.items() if p[0] not in topics}
+        return kept | self._reader.earliest(p for p in partitions if p[0] in topics)
+
+    def _with_new(self, start: Offsets, end: Offsets) -> Offsets:
+        """Where each partition begins: a new one at its earliest offset, which is 0."""
+        new = sorted(end.keys() - start.keys())
+        if not new:
+            return start
+        earliest = self._reader.earliest(new)
+        for topic, partition in new:
+            first = earliest.get((topic, partition))
+            if first is None:
+                self._loss.report(f"the new partition {topic}-{partition} does not exist any more")
+            elif first > 0:
+                self._loss.report(
+                    f"the new partition {topic}-{partition} starts at offset {first}, not at 0"
+                )
+        return start | earliest
+
+    def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
+        """Whether there is too little for a batch, and the last one not too long ago."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._frozen:
+            return False
+        now = self._clock()
+        waited_ms = None if self._last_trigger is None else (now - self._last_trigger) * 1000
+        if (
+            waited_ms is not None
+            and waited_ms < self._options.max_trigger_delay_ms
+            and available(begin, latest) < least
+        ):
+            return True
+        self._last_trigger = now
+        return False
+
+
+def _places(found: StreamPosition, topic: str) -> str:
+    """The offsets in a topic, as a text for an error."""
+    places = sorted(found.offsets_of(topic).items())
+    named = ", ".join(f"{t}-{partition}: {offset}" for (t, partition), offset in places[:_NAMED])
+    more = f" and {len(places) - _NAMED} more partitions" if len(places) > _NAMED else ""
+    return f"offset {named}{more}" if places else "its beginning"

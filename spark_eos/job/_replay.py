@@ -1,0 +1,23 @@
+"""Driver. What a replay of micro-batches asks the transaction logs before it starts."""
+
+from collections.abc import Mapping
+
+from spark_eos._log import TransactionLog
+from spark_eos._log.table import log_exists
+from spark_eos._options import BatchWriteOptions, batch_options, batch_write_options
+from spark_eos._source.batch_offsets import plan_ranges
+from spark_eos._source.filters import Pushed
+
+
+def check_micro_batches(options: Mapping[str, str]) -> None:
+    """Raise unless each micro-batch that a read with these options names can be read."""
+    plan_ranges(batch_options(options), Pushed())
+
+
+def has_written(sink: Mapping[str, str], application: str) -> bool:
+    """Whether the log of a batch sink knows the application."""
+    options = batch_write_options({**sink, "txnAppId": application, "txnVersion": "0"})
+    if not isinstance(options, BatchWriteOptions) or options.transaction_log is None:
+        return False  # at least once: nothing is remembered
+    log = options.transaction_log
+    return log_exists(log, {}) and TransactionLog.existing(log).knows(options.query_id)

@@ -1,0 +1,105 @@
+"""Driver. Try again after a failure that a new try may mend; stop for good where a person must act.
+
+A restart is always safe: recovery finds what the failed run left. So whatever is not known to need
+a person is tried again, with pauses that grow, until a number of tries in a row brought nothing.
+"""
+
+import logging
+import re
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from py4j.protocol import Py4JNetworkError
+
+from spark_eos import errors
+from spark_eos.job._sections import Restart
+
+_LOG = logging.getLogger(__name__)
+
+# As Python's traceback names an error: the qualified name begins the line. The same name in another
+# module, or inside of some other text, says nothing.
+_RAISED = re.compile(r"^([A-Za-z_]\w*(?:\.\w+)+)(?=:|$)", re.MULTILINE)
+_OWN = re.compile(r"^spark_eos\.errors\.(\w+: .*)$", re.MULTILINE)
+
+
+class Exit(int, Enum):
+    """The exit codes of a job."""
+
+    DONE = 0
+    GAVE_UP = 1
+    WRONG_CONFIGURATION = 2
+    NEEDS_A_PERSON = 4
+
+
+# What no further try can mend, and what the job's exit code says then.
+_FOR_GOOD: Final = {
+    errors.FencedError: Exit.NEEDS_A_PERSON,
+    errors.OperatorError: Exit.NEEDS_A_PERSON,
+    errors.LogError: Exit.NEEDS_A_PERSON,
+    errors.OptionError: Exit.WRONG_CONFIGURATION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How one run of a job ended."""
+
+    error: Exception | None
+    progressed: bool
+
+
+def verdict(error: Exception) -> Exit | None:
+    """What the job must exit with; None where another try may help.
+
+    An error of a Python worker reaches the driver as text, with the names of all that were raised.
+    A JVM that is gone does not come back: then it is for whoever started the job to start it again.
+    """
+    if isinstance(error, ConnectionError | Py4JNetworkError):
+        return Exit.GAVE_UP
+    names = set(_RAISED.findall("".join(traceback.format_exception(error))))
+    for kind, exit_code in _FOR_GOOD.items():
+        if names & {f"{found.__module__}.{found.__qualname__}" for found in _family(kind)}:
+            return exit_code
+    return None
+
+
+def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: threading.Event) -> Exit:
+    """Run until it ends well, is stopped, or is not worth another try."""
+    failures = 0
+    while True:
+        ended = attempt()
+        if ended.error is None:
+            return Exit.DONE
+        if stop.is_set():
+            _LOG.warning("stopped, after: %s", reason(ended.error))
+            return Exit.DONE
+        exit_code = verdict(ended.error)
+        if exit_code is not None:
+            _LOG.error("stopped for good: %s", reason(ended.error))
+            return exit_code
+        failures = 1 if ended.progressed else failures + 1
+        if failures > restart.limit:
+            _LOG.error("gave up after %d failures in a row: %s", failures, reason(ended.error))
+            return Exit.GAVE_UP
+        pause_s = min(restart.longest_pause_s, restart.first_pause_s * 2 ** (failures - 1))
+        _LOG.warning("try %d in %.1f s, after: %s", failures, pause_s, reason(ended.error))
+        if stop.wait(pause_s):
+            return Exit.DONE
+
+
+def reason(error: Exception) -> str:
+    """The line of an error's text that says what happened: its own, not that of Spark around it."""
+    text = str(error)
+    if isinstance(error, errors.SparkEosError):
+        return text
+    own = _OWN.findall(text)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return own[-1] if own else f"{type(error).__name__}: {first}"
+
+
+def _family(kind: type[Exception]) -> set[type[Exception]]:
+    return {kind}.union(*(_family(child) for child in kind.__subclasses__()))

@@ -1,0 +1,1 @@
+"""The broker: processes of this machine, in a folder."""

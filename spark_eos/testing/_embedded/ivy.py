@@ -1,0 +1,130 @@
+"""Fetch jars with the Ivy that pyspark ships: no Maven, no archive, nothing but Java and pyspark.
+
+Ivy's own default repository is used. A mirror is chosen with a settings file of Ivy's, named by
+`SPARK_EOS_IVY_SETTINGS`, the same kind of file that Spark takes as `spark.jars.ivySettings`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from spark_eos.testing._embedded.failure import EmbeddedKafkaError
+from spark_eos.testing._embedded.java import java_command
+
+SETTINGS_VARIABLE = "SPARK_EOS_IVY_SETTINGS"
+PROBLEM = re.compile(
+    r"^\s*(?:::\s+(.+: not found)|(.*(?:SERVER ERROR|Exception|[Ee]rror:).*))$", re.MULTILINE
+)
+JAR_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
+
+
+class RetrievalError(EmbeddedKafkaError):
+    """Ivy ended without the jars. Worth another try: a registry may be away for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """One artifact, named as everywhere in the Java world: group, name and revision."""
+
+    group: str
+    name: str
+    revision: str
+
+    @classmethod
+    def parse(cls, text: str) -> Coordinate:
+        """Read `group:name:revision`."""
+        parts = text.split(":")
+        if len(parts) != 3 or not all(parts):  # noqa: PLR2004
+            raise EmbeddedKafkaError(f"{text!r} is not group:name:revision")
+        return cls(*parts)
+
+
+def pyspark_jars() -> Path:
+    """Folder of the jars that the installed pyspark ships, found without importing pyspark."""
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddedKafkaError(
+            "pyspark is not installed: its jars contain the Ivy that is needed"
+        )
+    return Path(spec.submodule_search_locations[0]) / "jars"
+
+
+def shipped_modules(jars: Iterable[str]) -> set[str]:
+    """Module names that some jar file names may stand for.
+
+    A name such as `log4j-1.2-api-2.25.4.jar` can be cut in two places. Both readings are taken:
+    they are only used to leave modules out, and no module is named like the shorter one.
+    """
+    return {jar[: cut.start()] for jar in jars for cut in re.finditer(r"-\d", jar)}
+
+
+def retrieve(
+    coordinates: Iterable[Coordinate],
+    folder: Path,
+    *,
+    cache: Path,
+    without: Iterable[str] = (),
+    timeout_s: float = 300.0,
+) -> None:
+    """Put the coordinates and all they need, except the modules in `without`, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    description = folder / "ivy.xml"
+    description.write_text(ivy_module(coordinates, without), encoding="utf-8")
+    settings = os.environ.get(SETTINGS_VARIABLE)
+    command = [
+        java_command(),
+        "-cp",
+        f"{pyspark_jars()}/*",
+        "org.apache.ivy.Main",
+        *(["-settings", settings] if settings else []),
+        *("-cache", str(cache), "-ivy", str(description), "-confs", "default"),
+        *("-retrieve", f"{folder}/{JAR_PATTERN}"),
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RetrievalError(f"no answer from Ivy after {timeout_s:.0f} s") from error
+    finally:
+        description.unlink()
+    if done.returncode != 0:
+        raise RetrievalError(problem(done.stdout + done.stderr))
+
+
+def ivy_module(coordinates: Iterable[Coordinate], without: Iterable[str]) -> str:
+    """Ivy's description of a module that depends on the coordinates.
+
+    What is listed is also excluded below the others: the listed revision is the wanted one, and Ivy
+    would ask for every revision that is named anywhere, also one that its registry does not have.
+    """
+    wanted = list(coordinates)
+    dependencies = "".join(
+        f"<dependency org={quoteattr(item.group)} name={quoteattr(item.name)} "
+        f'rev={quoteattr(item.revision)} conf="default->default">'
+        + "".join(
+            f"<exclude module={quoteattr(name)}/>"
+            for name in sorted({*without, *(other.name for other in wanted)} - {item.name})
+        )
+        + "</dependency>"
+        for item in wanted
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="spark-eos" module="jars"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{dependencies}</dependencies></ivy-module>"
+    )
+
+
+def problem(output: str) -> str:
+    """The lines of Ivy's long output that say what went wrong."""
+    telling = PROBLEM.findall(output)
+    lines = dict.fromkeys((missing or other).strip() for missing, other in telling)
+    return "; ".join(list(lines)[:4]) or output.strip()[-500:] or "Ivy failed without a word"

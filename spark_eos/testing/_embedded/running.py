@@ -1,0 +1,49 @@
+"""A cluster that was left running: look at it, or stop it, from any process of the user."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_eos.testing._embedded.cluster import STOP_GRACE_S
+from spark_eos.testing._embedded.failure import EmbeddedKafkaError
+from spark_eos.testing._embedded.layout import live_processes, read_layout, write_processes
+
+KILL_WAIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCluster:
+    """What a folder says, checked against the processes that really run."""
+
+    bootstrap_servers: str
+    nodes: int
+    pids: dict[int, int]
+
+
+def look(folder: Path) -> RunningCluster | None:
+    """The cluster in a folder, or None where there never was one."""
+    layout = read_layout(folder)
+    if layout is None:
+        return None
+    pids = {node: process.pid for node, process in live_processes(folder).items()}
+    return RunningCluster(layout.bootstrap_servers, len(layout.nodes), pids)
+
+
+def stop(folder: Path) -> list[int]:
+    """Stop what runs in a folder, and return the pids that were stopped."""
+    processes = live_processes(folder)
+    deadline = time.monotonic() + STOP_GRACE_S
+    for process in processes.values():
+        process.signal(signal.SIGTERM)
+    for process in processes.values():
+        if not process.wait(deadline - time.monotonic()):
+            process.signal(signal.SIGKILL)
+    left = [process.pid for process in processes.values() if not process.wait(KILL_WAIT_S)]
+    if left:
+        raise EmbeddedKafkaError(f"the brokers with pids {left} did not end, even when killed")
+    if processes:
+        write_processes(folder, {})
+    return sorted(process.pid for process in processes.values())
