@@ -120,6 +120,13 @@ class Session:
 
         return Checkpoint(location)
 
+    @staticmethod
+    def open_log(location: str, *, checkpoint: str | None) -> "TransactionLog":
+        """The log of a write. `checkpoint` is the location of the query's own, if it has one."""
+        from spark_eos._log import TransactionLog
+
+        return TransactionLog.open(location, checkpoint=checkpoint)
+
     def deadline(self) -> Deadline:
         """For one step: apiTimeoutMs from now."""
         return Deadline.after_ms(self.options.api_timeout_ms, self.clock)
@@ -133,7 +140,8 @@ class Session:
         """Open the log, or go to its newest version. Each step of the driver begins with this."""
         log, self._log = self._log, None  # one that cannot be refreshed is opened the next time
         if log is None:
-            log = self._open_log()
+            location = _known(log_location(self.options), "the log")
+            log = self.open_log(location, checkpoint=checkpoint_location(self.options))
         else:
             log.refresh()
         self._log = log
@@ -151,12 +159,6 @@ class Session:
         if topic not in self._topic_ids:
             self._topic_ids |= self.cluster.topic_ids([topic], deadline)
         return self._topic_ids[topic]
-
-    def _open_log(self) -> "TransactionLog":
-        from spark_eos._log import TransactionLog
-
-        location = _known(log_location(self.options), "the log")
-        return TransactionLog.open(location, checkpoint=checkpoint_location(self.options))
 
 
 class Sessions:

@@ -14,7 +14,7 @@ from typing import Any
 from pyarrow import fs
 
 from spark_eos._checkpoint.file_source import files_between, log_offset
-from spark_eos._log.table import table_uri
+from spark_eos._log.location import table_uri
 from spark_eos._protocol.offsets.offset_limit import Offsets
 from spark_eos._protocol.offsets.offset_map import kafka_offsets
 from spark_eos.errors import OptionError, RetriableError

@@ -4,8 +4,8 @@ Written by drivers (the planner and commit workers) and by the command line, rea
 reads Delta. The only package that knows deltalake.
 """
 
-from spark_eos._log.delta import TransactionLog
 from spark_eos._log.record import COMPACTED_VIEW_SQL
 from spark_eos._log.retention import Retention
+from spark_eos._log.transaction_log import TransactionLog
 
 __all__ = ["COMPACTED_VIEW_SQL", "Retention", "TransactionLog"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
 
 from spark_eos._log.files import FileStore
-from spark_eos._log.table import is_log, table_uri
+from spark_eos._log.location import is_log, table_uri
 
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")

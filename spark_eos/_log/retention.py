@@ -20,19 +20,20 @@ round does it.
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, Transaction
 
 from spark_eos._log.expiry import Cutoffs, judge
-from spark_eos._log.files import FileStore, LiveFile, live_files, removals
+from spark_eos._log.files import FileStore, LiveFile, removals
+from spark_eos._log.location import COMMIT_RETRIES, NO_HOOKS
 from spark_eos._log.record import SCHEMA, to_table
-from spark_eos._log.table import COMMIT_RETRIES, NO_HOOKS
+from spark_eos._log.table import LogTable
 from spark_eos._log.tail import find_tail
 from spark_eos._log.vacuum import vacuum
 from spark_eos.errors import SparkEosError
@@ -94,19 +95,19 @@ def run_maintenance(
 ) -> None:
     """Run the tasks, in the order given. Only what says that the log is broken is raised."""
     try:
-        table = store.open_table()
+        table = LogTable(store)
         for task in tasks:
             match task:
                 case MaintenanceTask.EXPIRE:
-                    expire(table, store, retention, datetime.now(UTC))
-                    vacuum(table, store)
-                case MaintenanceTask.COMPACT if not _recently_checkpointed(table, store):
-                    compact(table, store)
-                    checkpoint(table, store)
+                    expire(table, retention, datetime.now(UTC))
+                    vacuum(table)
+                case MaintenanceTask.COMPACT if not _recently_checkpointed(table):
+                    compact(table)
+                    checkpoint(table)
                 case MaintenanceTask.CLEAN_LOG:
-                    clean_log(table, store)
-            table.update_incremental()
-            store.sync(table.version())
+                    clean_log(table)
+            table.refresh()
+            table.sync()
     except SparkEosError:
         raise
     except Exception as error:
@@ -115,39 +116,39 @@ def run_maintenance(
         )
 
 
-def compact(table: DeltaTable, store: FileStore) -> None:
+def compact(table: LogTable) -> None:
     """Merge the small files of each level where enough have come together."""
     for level, fan_in in enumerate(FAN_IN):
-        files = [file for file in live_files(table) if file.level == level]
+        files = [file for file in table.live_files() if file.level == level]
         # Commits are counted for when it is time, and not all of them are appends: so less will do.
         enough = fan_in // 2 if level == 0 else fan_in
         if len(files) >= enough:
-            _rewrite(table, store, files, [(store.read_table(files), level + 1, False)])
+            _rewrite(table, files, [(table.files.read_table(files), level + 1, False)])
 
 
-def checkpoint(table: DeltaTable, store: FileStore) -> None:
+def checkpoint(table: LogTable) -> None:
     """Write a checkpoint. It may name no file that is not on the disk, whoever wrote the file."""
-    store.sync(table.version())
-    table.create_checkpoint()
-    store.sync_checkpoint(table.version())
+    table.sync()
+    table.delta.create_checkpoint()
+    table.files.sync_checkpoint(table.version)
 
 
-def expire(table: DeltaTable, store: FileStore, retention: Retention, now: datetime) -> None:
+def expire(table: LogTable, retention: Retention, now: datetime) -> None:
     """Take out the rows that may go, and put `Dead` rows for the queries that are idle for long."""
     cutoffs = Cutoffs(history=now - retention.history, idle=now - retention.idle)
-    files = [file for file in live_files(table) if file.max_entry < cutoffs.oldest_first]
-    rows = store.read(files)
+    files = [file for file in table.live_files() if file.max_entry < cutoffs.oldest_first]
+    rows = table.read(files)
     tails = {query_id: find_tail(table, query_id) for query_id in {r.query_id for r in rows}}
     expiry = judge(rows, tails, cutoffs, now)
     if not expiry.gone:
         return
     outputs = [(to_table(expiry.kept), len(FAN_IN), False), (to_table(expiry.dead), 0, True)]
     # The guard of the queries that die: one that comes back at this moment is a conflict.
-    guards = [guard for tail in expiry.dead_tails for guard in tail.transactions]
-    _rewrite(table, store, files, outputs, guards)
+    guards = {name: v for tail in expiry.dead_tails for name, v in tail.transactions.items()}
+    _rewrite(table, files, outputs, guards)
 
 
-def clean_log(table: DeltaTable, store: FileStore) -> None:
+def clean_log(table: LogTable) -> None:
     """Delete the commit files that no reader or writer needs any more.
 
     Everything from the chosen checkpoint on stays, so each version from there on can be read.
@@ -155,44 +156,45 @@ def clean_log(table: DeltaTable, store: FileStore) -> None:
     lists from a given name on, so there old commits cost no time, and delta-rs may remove them by
     age, many in one request.
     """
+    store = table.files
     if not store.is_local:
-        table.cleanup_metadata()
+        table.delta.cleanup_metadata()
         return
     names = sorted(store.list_names("_delta_log"))
     checkpoints = [int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name))]
-    start = max((v for v in checkpoints if v <= table.version() - KEEP_COMMITS), default=0)
+    start = max((v for v in checkpoints if v <= table.version - KEEP_COMMITS), default=0)
     old = [name for name in names if (match := _COMMIT.fullmatch(name)) and int(match[1]) < start]
     store.delete(f"_delta_log/{name}" for name in old)
 
 
-def _recently_checkpointed(table: DeltaTable, store: FileStore) -> bool:
+def _recently_checkpointed(table: LogTable) -> bool:
     """Whether another driver, which passed the same multiple, did it already."""
-    hint = store.read_text("_delta_log/_last_checkpoint")
+    hint = table.files.read_text("_delta_log/_last_checkpoint")
     version = json.loads(hint)["version"] if hint else 0
-    return bool(version > table.version() - CHECKPOINT_EVERY // 2)
+    return bool(version > table.version - CHECKPOINT_EVERY // 2)
 
 
 def _rewrite(
-    table: DeltaTable,
-    store: FileStore,
+    table: LogTable,
     files: Sequence[LiveFile],
     outputs: Sequence[tuple[Any, int, bool]],
-    guards: Sequence[Transaction] = (),
+    guards: Mapping[str, int] | None = None,
 ) -> None:
     """Replace files by others, in one commit, unless another rewrite came in between."""
     added = [
-        store.write(rows, level=level, data_change=data_change)
+        table.files.write(rows, level=level, data_change=data_change)
         for rows, level, data_change in outputs
         if rows.num_rows
     ]
-    table.create_write_transaction(
+    transactions = {REWRITE: table.version, **(guards or {})}
+    table.delta.create_write_transaction(
         [*added, *removals(files)],
         mode="append",
         schema=pa.schema(SCHEMA),
         commit_properties=CommitProperties(
-            app_transactions=[Transaction(REWRITE, table.version()), *guards],
+            app_transactions=[Transaction(*pair) for pair in transactions.items()],
             max_commit_retries=COMMIT_RETRIES,
         ),
         post_commithook_properties=NO_HOOKS,
     )
-    table.update_incremental()
+    table.refresh()

@@ -7,23 +7,20 @@ rows are looked for.
 
 from collections.abc import Sequence
 
-from deltalake import DeltaTable
-
 from spark_eos._log.cause import cause_of
-from spark_eos._log.files import FileStore, live_files
-from spark_eos._log.record import from_table, to_table
+from spark_eos._log.table import LogTable
 from spark_eos._log.tail import Tail
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos.errors import FencedError, RetriableError, SparkEosError
 
 
-def holds_rows(table: DeltaTable, store: FileStore, records: Sequence[TransactionRecord]) -> bool:
+def holds_rows(table: LogTable, records: Sequence[TransactionRecord]) -> bool:
     """Whether exactly these rows are in the table's snapshot. Reads only where they could be."""
     times = [record.entry_timestamp for record in records]
     query_id = records[0].query_id
-    files = [f for f in live_files(table) if f.may_hold(query_id, min(times), max(times))]
-    return set(from_table(to_table(records))) <= set(store.read(files))
+    files = [f for f in table.live_files() if f.may_hold(query_id, min(times), max(times))]
+    return set(table.as_stored(records)) <= set(table.read(files))
 
 
 def fenced_error(now: Tail, wanted: Tail, location: str) -> SparkEosError:

@@ -23,10 +23,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from deltalake import DeltaTable, Transaction
-
-from spark_eos._log.files import FileStore, live_files
 from spark_eos._log.record import EPOCH, MICROSECOND
+from spark_eos._log.table import LogTable
 from spark_eos._protocol.transactions.batch import LoggedBatch, latest_batch
 from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token
 from spark_eos._protocol.transactions.transaction import TransactionRecord
@@ -54,58 +52,55 @@ class Tail:
     token: Token | None = None
 
     @property
-    def transactions(self) -> list[Transaction]:
+    def transactions(self) -> dict[str, int]:
         """The application transactions that say all this."""
-        found = (
-            []
-            if self.batch_id is None
-            else [
-                Transaction(self.query_id, self.batch_id),
-                Transaction(_since_id(self.query_id), _microseconds(self.since)),
-                Transaction(_newest_id(self.query_id), _microseconds(self.newest)),
-            ]
-        )
-        return [*found, *self.start_transactions]
+        if self.batch_id is None:
+            return self.start_transactions
+        return {
+            self.query_id: self.batch_id,
+            _since_id(self.query_id): _microseconds(self.since),
+            _newest_id(self.query_id): _microseconds(self.newest),
+        } | self.start_transactions
 
     @property
-    def start_transactions(self) -> list[Transaction]:
+    def start_transactions(self) -> dict[str, int]:
         """Those of them that say who was started last."""
         if self.driver is None or self.token is None:
-            return []
+            return {}
         producer_id, _epoch = self.token.before or _NO_EPOCH
-        return [
-            Transaction(f"{self.query_id}/driver", self.driver),
-            Transaction(f"{self.query_id}/start", self.start_mark),
-            Transaction(f"{self.query_id}/token", _packed(self.token)),
-            Transaction(f"{self.query_id}/token-producer", producer_id),
-            Transaction(f"{self.query_id}/token-place", self.token.place),
-        ]
+        return {
+            f"{self.query_id}/driver": self.driver,
+            f"{self.query_id}/start": self.start_mark,
+            f"{self.query_id}/token": _packed(self.token),
+            f"{self.query_id}/token-producer": producer_id,
+            f"{self.query_id}/token-place": self.token.place,
+        }
 
-    def is_current(self, table: DeltaTable) -> bool:
+    def is_current(self, table: LogTable) -> bool:
         """Whether the query is, in the table's snapshot, where this says it is."""
-        if self.at_version == table.version():
+        if self.at_version == table.version:
             return True
         # Each append moves `newest`, and each start `driver` or `token`. A look-up in the snapshot
         # takes up to a millisecond, so nothing else is compared.
-        newest = _datetime(table.transaction_version(_newest_id(self.query_id)))
-        driver = table.transaction_version(f"{self.query_id}/driver")
-        token = table.transaction_version(f"{self.query_id}/token")
+        newest = _datetime(table.application_version(_newest_id(self.query_id)))
+        driver = table.application_version(f"{self.query_id}/driver")
+        token = table.application_version(f"{self.query_id}/token")
         packed = None if self.token is None else _packed(self.token)
         return (newest, driver, token) == (self.newest, self.driver, packed)
 
 
-def find_tail(table: DeltaTable, query_id: str) -> Tail:
+def find_tail(table: LogTable, query_id: str) -> Tail:
     """The end of the query's log in the table's snapshot. Reads no data file."""
-    batch_id = table.transaction_version(query_id)
+    batch_id = table.application_version(query_id)
     return Tail(
         query_id=query_id,
-        at_version=table.version(),
+        at_version=table.version,
         batch_id=batch_id,
-        since=_datetime(table.transaction_version(_since_id(query_id))),
-        newest=_datetime(table.transaction_version(_newest_id(query_id))),
+        since=_datetime(table.application_version(_since_id(query_id))),
+        newest=_datetime(table.application_version(_newest_id(query_id))),
         is_read=batch_id is None,
-        driver=table.transaction_version(f"{query_id}/driver"),
-        start_mark=table.transaction_version(f"{query_id}/start") or 0,
+        driver=table.application_version(f"{query_id}/driver"),
+        start_mark=table.application_version(f"{query_id}/start") or 0,
         token=_token(table, query_id),
     )
 
@@ -116,22 +111,22 @@ def _packed(token: Token) -> int:
     return (epoch + 1 << _MARK_BITS) + token.mark
 
 
-def _token(table: DeltaTable, query_id: str) -> Token | None:
-    packed = table.transaction_version(f"{query_id}/token")
+def _token(table: LogTable, query_id: str) -> Token | None:
+    packed = table.application_version(f"{query_id}/token")
     if packed is None:
         return None
     epoch, mark = (packed >> _MARK_BITS) - 1, packed & ((1 << _MARK_BITS) - 1)
-    before = ProducerEpoch(table.transaction_version(f"{query_id}/token-producer") or 0, epoch)
-    place = table.transaction_version(f"{query_id}/token-place") or 0
+    before = ProducerEpoch(table.application_version(f"{query_id}/token-producer") or 0, epoch)
+    place = table.application_version(f"{query_id}/token-place") or 0
     return Token(before=before if epoch >= 0 else None, mark=mark, place=place)
 
 
-def read_tail(table: DeltaTable, store: FileStore, tail: Tail) -> Tail:
+def read_tail(table: LogTable, tail: Tail) -> Tail:
     """The tail with the rows of its batch."""
-    files = [f for f in live_files(table) if f.may_hold(tail.query_id, tail.since, tail.newest)]
+    files = [f for f in table.live_files() if f.may_hold(tail.query_id, tail.since, tail.newest)]
     rows = [
         record
-        for record in store.read(files)
+        for record in table.read(files)
         if record.query_id == tail.query_id and record.batch_id == tail.batch_id
     ]
     return replace(tail, batch=latest_batch(rows), is_read=True)

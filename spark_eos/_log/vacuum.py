@@ -33,9 +33,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from deltalake import DeltaTable
-
-from spark_eos._log.files import FileStore, live_files
+from spark_eos._log.files import FileStore
+from spark_eos._log.table import LogTable
 
 # Each of the two waits. Brokers accept clocks that are ahead by an hour, and a driver that is held
 # up for longer than its transactions' time-out, a quarter of an hour, has lost them.
@@ -63,17 +62,16 @@ class PastSnapshot:
     files: frozenset[str]
 
 
-def vacuum(
-    table: DeltaTable, store: FileStore, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-) -> None:
+def vacuum(table: LogTable, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
     """Delete the data files that no snapshot of the last two hours holds, or that none ever held.
 
     The clock is read before and after the snapshot: the driver may be frozen in between.
     """
     after = clock()
-    table.update_incremental()
-    now = clock()
-    newest = PastSnapshot(after=after, before=now, files=_live_names(table))
+    table.refresh()
+    now, store = clock(), table.files
+    live = frozenset(file.path for file in table.live_files())
+    newest = PastSnapshot(after=after, before=now, files=live)
     # A time in the future is of a driver whose clock is ahead. It says nothing about an age.
     past = sorted((s for s in _read(store) if s.before <= now), key=lambda s: s.before)
     if past and past[-1].before > now - REMEMBER_EVERY:
@@ -83,10 +81,6 @@ def vacuum(
     if not old or _delete(store, _unneeded(store, newest, old[-1])):
         # Of the old snapshots only the newest is of use.
         store.write_text(PAST_SNAPSHOTS, _to_json([*past[max(len(old) - 1, 0) :], newest]))
-
-
-def _live_names(table: DeltaTable) -> frozenset[str]:
-    return frozenset(file.path for file in live_files(table))
 
 
 def _unneeded(store: FileStore, newest: PastSnapshot, old: PastSnapshot) -> list[str]:

@@ -14,7 +14,7 @@ from spark_eos._deadline import Deadline
 from spark_eos._kafka.admin.metadata import cluster_id, topic_ids
 from spark_eos._kafka.consume.visibility import fates
 from spark_eos._log import TransactionLog
-from spark_eos._log.table import log_exists
+from spark_eos._log.location import log_exists
 from spark_eos._options import SourceOptions
 from spark_eos._options.snapshot import SnapshotOptions
 from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition

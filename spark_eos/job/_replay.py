@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from spark_eos._log import TransactionLog
-from spark_eos._log.table import log_exists
+from spark_eos._log.location import log_exists
 from spark_eos._options import BatchWriteOptions, batch_options, batch_write_options
 from spark_eos._source.batch_offsets import plan_ranges
 from spark_eos._source.filters import Pushed

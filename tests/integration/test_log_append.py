@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from spark_eos._log import TransactionLog, delta, retention
+from spark_eos._log import TransactionLog, retention
 from spark_eos._log.files import FileStore
+from spark_eos._log.table import LogTable
 from spark_eos._protocol.transactions.batch import LoggedBatch
 from spark_eos.errors import CorruptLogError, FencedError, RetriableError
 from tests.unit.log.builders import (
@@ -151,7 +152,7 @@ def test_driver_is_fenced_when_its_own_append_showed_it_the_others_commit(
 ) -> None:
     log = TransactionLog.open(location)
     decide(log, [0])
-    write = delta._write
+    write = LogTable.commit
 
     def overtaken(*args: Any, **kwargs: Any) -> None:
         write(*args, **kwargs)
@@ -159,7 +160,7 @@ def test_driver_is_fenced_when_its_own_append_showed_it_the_others_commit(
 
     rows = decision(log, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(delta, "_write", lambda *a, **k: (patch.undo(), overtaken(*a, **k)))
+        patch.setattr(LogTable, "commit", lambda *a, **k: (patch.undo(), overtaken(*a, **k)))
         log.append(QUERY, 1, rows)
     assert log.last_batch_id(QUERY) == 1, "what it saw is what it wrote"
     with pytest.raises(FencedError, match=OTHER_RUN):
@@ -207,14 +208,14 @@ def test_timestamp_goes_up_when_the_clock_does_not(location: str) -> None:
 def test_error_after_the_commit_is_success(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     log = TransactionLog.open(location)
     decide(log, [0])
-    write = delta._write
+    write = LogTable.commit
 
     def answer_lost(*args: Any, **kwargs: Any) -> None:
         write(*args, **kwargs)
         raise OSError("connection reset")
 
     with monkeypatch.context() as patch:
-        patch.setattr(delta, "_write", answer_lost)
+        patch.setattr(LogTable, "commit", answer_lost)
         decide(log, [1])
     assert DeltaTable(location).version() == 2
     decide(log, [2])
@@ -232,7 +233,7 @@ def test_error_before_the_commit_can_be_tried_again(
 
     rows = decision(log, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(delta, "_write", broken)
+        patch.setattr(LogTable, "commit", broken)
         with pytest.raises(RetriableError, match=r"batch 1 of query .*disk full.*Start the query"):
             log.append(QUERY, 1, rows)
     assert DeltaTable(location).version() == 1
@@ -252,7 +253,7 @@ def test_error_while_another_driver_took_over_is_fencing(
         decide(TransactionLog.open(location), [1], run_id=OTHER_RUN)
         raise OSError("connection reset")
 
-    monkeypatch.setattr(delta, "_write", overtaken)
+    monkeypatch.setattr(LogTable, "commit", overtaken)
     with pytest.raises(FencedError, match=OTHER_RUN):
         log.append(QUERY, 1, rows)
 
@@ -263,11 +264,11 @@ def forget_the_past(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     other = TransactionLog.open(location)
     start = other.last_batch_id(OTHER)
     decide(other, range(0 if start is None else start + 1, 12), query_id=OTHER)
-    table, store = DeltaTable(location), FileStore(location, {})
-    table.create_checkpoint()
+    table = LogTable(FileStore(location, {}))
+    table.delta.create_checkpoint()
     decide(other, range(12, 16), query_id=OTHER)
-    table.update_incremental()
-    retention.clean_log(table, store)
+    table.refresh()
+    retention.clean_log(table)
     assert not (Path(location) / "_delta_log" / f"{1:020}.json").exists()
 
 
@@ -302,12 +303,12 @@ def test_commit_at_a_version_that_nobody_reads_any_more_is_not_success(
     rows = decision(log, 1)
     frozen = tmp_path / "frozen"
     shutil.copytree(location, frozen)
-    write = delta._write
+    write = LogTable.commit
 
-    def thaw(_table: DeltaTable, *args: Any, **kwargs: Any) -> None:
+    def thaw(_table: LogTable, *args: Any, **kwargs: Any) -> None:
         monkeypatch.undo()
         forget_the_past(location, monkeypatch)
-        write(DeltaTable(frozen), *args, **kwargs)
+        write(LogTable(FileStore(str(frozen), {})), *args, **kwargs)
         name = f"{2:020}.json"
         assert not (Path(location) / "_delta_log" / name).exists()
         shutil.copytree(
@@ -318,7 +319,7 @@ def test_commit_at_a_version_that_nobody_reads_any_more_is_not_success(
         )
         assert (Path(location) / "_delta_log" / name).exists()
 
-    monkeypatch.setattr(delta, "_write", thaw)
+    monkeypatch.setattr(LogTable, "commit", thaw)
     with pytest.raises(RetriableError, match="Nothing was decided"):
         log.append(QUERY, 1, rows)
     assert last(location).batch_id == 0

@@ -19,6 +19,7 @@ from spark_eos._log.files import FileStore
 from spark_eos._log.folders import DiskFolders, Entries, Folders, Place, StoreFolders
 from spark_eos._log.nesting import check_above, check_below, check_nesting
 from spark_eos._log.retention import clean_log
+from spark_eos._log.table import LogTable
 from spark_eos.errors import NestedLogError
 from tests.unit.log.builders import QUERY, decide
 
@@ -105,7 +106,7 @@ def test_table_is_known_when_its_first_commits_are_gone(
     monkeypatch.setattr("spark_eos._log.retention.KEEP_COMMITS", 0)
     table = make_log(tmp_path / "table")
     DeltaTable(table).create_checkpoint()
-    clean_log(DeltaTable(table), FileStore(str(table), {}))
+    clean_log(LogTable(FileStore(str(table), {})))
     assert not (table / "_delta_log" / f"{0:020}.json").exists()
     refused_above(table / "log", table, folders)
 

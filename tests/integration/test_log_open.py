@@ -15,9 +15,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from spark_eos._log import Retention, TransactionLog
 from spark_eos._log.files import FileStore
+from spark_eos._log.location import VERSION_PROPERTY, log_exists
 from spark_eos._log.record import SCHEMA, to_rows, to_table
 from spark_eos._log.retention import MaintenanceTask, run_maintenance
-from spark_eos._log.table import VERSION_PROPERTY, log_exists
 from spark_eos._protocol.transactions.transaction import RECORD_VERSION
 from spark_eos.errors import ForeignTableError, LogVersionError, OptionError
 from tests.unit.log.builders import QUERY, at, decide, row

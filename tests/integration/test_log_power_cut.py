@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from chaos.disk_image import DiskImage
-from spark_eos._log import TransactionLog, delta, durable
+from spark_eos._log import TransactionLog, durable
 from spark_eos._log.files import FileStore
 from spark_eos._log.retention import CHECKPOINT_EVERY
+from spark_eos._log.table import LogTable
 from spark_eos.errors import RetriableError
 from tests.unit.log.builders import OTHER, QUERY, decide, decision
 
@@ -113,13 +114,13 @@ def test_decision_that_reported_a_failure_is_kept(
 ) -> None:
     log = TransactionLog.open(location)
     rows = decision(log, 0)
-    write = delta._write
+    write = LogTable.commit
 
     def fails_afterwards(*arguments: object, **settings: object) -> None:
         write(*arguments, **settings)  # type: ignore[arg-type]
         raise OSError("no answer")
 
-    monkeypatch.setattr(delta, "_write", fails_afterwards)
+    monkeypatch.setattr(LogTable, "commit", fails_afterwards)
     log.append(QUERY, 0, rows)
     disk.cut_power()
     assert TransactionLog.open(location).last_batch_id(QUERY) == 0

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from spark_eos._log import Retention, TransactionLog, files, retention
 from spark_eos._log.files import FileStore, live_files
 from spark_eos._log.retention import MaintenanceTask, clean_log, compact, expire, run_maintenance
+from spark_eos._log.table import LogTable
 from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos.errors import CorruptLogError, RetriableError
 from tests.unit.log.builders import (
@@ -35,8 +36,8 @@ def location(tmp_path: Path) -> str:
     return str(tmp_path / "log")
 
 
-def opened(location: str) -> tuple[DeltaTable, FileStore]:
-    return DeltaTable(location), FileStore(location, {})
+def opened(location: str) -> LogTable:
+    return LogTable(FileStore(location, {}))
 
 
 def everything(location: str) -> set[TransactionRecord]:
@@ -56,9 +57,9 @@ def test_compaction_changes_files_and_no_row(
     log = TransactionLog.open(location)
     written = decide(log, range(8)) + decide(log, range(3), query_id=OTHER)
     before = log.last_batch(QUERY), log.last_batch(OTHER)
-    table, store = opened(location)
-    compact(table, store)
-    assert [file.level for file in live_files(table)] == [2]
+    table = opened(location)
+    compact(table)
+    assert [file.level for file in table.live_files()] == [2]
     fresh = TransactionLog.open(location)
     assert (fresh.last_batch(QUERY), fresh.last_batch(OTHER)) == before
     log.refresh()
@@ -72,7 +73,7 @@ def test_append_from_a_snapshot_before_compaction_succeeds(location: str) -> Non
     log = TransactionLog.open(location)
     decide(log, range(20))
     rows = decision(log, 20)
-    compact(*opened(location))
+    compact(opened(location))
     version = DeltaTable(location).version()
     log.append(QUERY, 20, rows)
     assert DeltaTable(location).version() == version + 1
@@ -83,9 +84,9 @@ def test_of_two_compactions_of_the_same_files_one_is_refused(location: str) -> N
     log = TransactionLog.open(location)
     written = decide(log, range(20))
     first, second = opened(location), opened(location)
-    compact(*first)
+    compact(first)
     with pytest.raises(Exception, match="Concurrent transaction"):
-        compact(*second)
+        compact(second)
     assert everything(location) == set(written)
 
 
@@ -116,11 +117,11 @@ def test_commits_are_removed_only_behind_a_checkpoint(
     written = decide(log, range(6))
     DeltaTable(location).create_checkpoint()
     decided = decide(log, range(6, 9))
-    clean_log(*opened(location))
+    clean_log(opened(location))
     names = sorted(path.name for path in (Path(location) / "_delta_log").glob("*.json"))
     assert names[0] == f"{0:020}.json", "version 6 is not 4 behind version 9 yet"
     decided += decide(log, range(9, 12))
-    clean_log(*opened(location))
+    clean_log(opened(location))
     names = sorted(path.name for path in (Path(location) / "_delta_log").glob("*.json"))
     assert names[0] == f"{6:020}.json"
     assert DeltaTable(location, version=6).version() == 6
@@ -132,15 +133,15 @@ def test_commits_on_an_object_store_are_removed_by_age(location: str) -> None:
     written = decide(log, range(6))
     DeltaTable(location).create_checkpoint()
     written += decide(log, range(6, 9))
-    table, store = opened(location)
-    store.is_local = False
+    table = opened(location)
+    table.files.is_local = False
     commits = sorted((Path(location) / "_delta_log").glob("*.json"))
-    clean_log(table, store)
+    clean_log(table)
     assert sorted((Path(location) / "_delta_log").glob("*.json")) == commits, "all are young"
     hour_ago = time.time() - 3_600
     for path in commits[:-1]:
         os.utime(path, (hour_ago, hour_ago))
-    clean_log(table, store)
+    clean_log(table)
     assert sorted((Path(location) / "_delta_log").glob("*.json")) == commits[6:]
     assert everything(location) == set(written)
 
@@ -154,8 +155,8 @@ def test_old_rows_go_and_the_last_batch_stays(location: str) -> None:
     log.append(QUERY, 3, completed(log, long_ago + timedelta(seconds=9)))
     decide(log, range(5), query_id=OTHER)
     last = log.last_batch(QUERY)
-    table, store = opened(location)
-    expire(table, store, NEVER, datetime.now(UTC))
+    table = opened(location)
+    expire(table, NEVER, datetime.now(UTC))
     fresh = TransactionLog.open(location)
     assert fresh.last_batch(QUERY) == last
     assert [fresh.batch(QUERY, batch_id) for batch_id in range(3)] == [None] * 3
@@ -175,8 +176,8 @@ def test_pending_decision_never_expires(location: str) -> None:
     assert before is not None
     assert len(before.pending) == 1
     for _ in range(3):
-        table, store = opened(location)
-        expire(table, store, WEEK, datetime.now(UTC))
+        table = opened(location)
+        expire(table, WEEK, datetime.now(UTC))
         assert TransactionLog.open(location).last_batch(QUERY) == before
 
 
@@ -187,8 +188,8 @@ def test_idle_query_dies_and_goes_and_can_come_back(location: str) -> None:
     log.append(QUERY, 0, completed(log, long_ago + timedelta(seconds=1)))
     decide(log, range(3), query_id=OTHER)
     other = log.last_batch(OTHER)
-    table, store = opened(location)
-    expire(table, store, WEEK, datetime.now(UTC))
+    table = opened(location)
+    expire(table, WEEK, datetime.now(UTC))
     fresh = TransactionLog.open(location)
     dead = fresh.last_batch(QUERY)
     assert dead is not None
@@ -196,7 +197,7 @@ def test_idle_query_dies_and_goes_and_can_come_back(location: str) -> None:
     assert {r.state for r in everything(location) if r.query_id == QUERY} == {DEAD}
     assert fresh.last_batch(OTHER) == other
 
-    expire(table, store, WEEK, datetime.now(UTC) + timedelta(days=8))
+    expire(table, WEEK, datetime.now(UTC) + timedelta(days=8))
     fresh = TransactionLog.open(location)
     assert (fresh.last_batch_id(QUERY), fresh.last_batch(QUERY)) == (0, None)
     assert {r.query_id for r in everything(location)} == {OTHER}
@@ -213,9 +214,9 @@ def test_query_that_wakes_up_while_it_expires_loses_nothing(location: str) -> No
     # Expiry first: the driver must look again.
     late = TransactionLog.open(location)
     rows = decision(late, 1)
-    early_table, early_store = opened(location)
-    table, store = opened(location)
-    expire(table, store, WEEK, datetime.now(UTC))
+    early = opened(location)
+    table = opened(location)
+    expire(table, WEEK, datetime.now(UTC))
     with pytest.raises(RetriableError, match="expired"):
         late.append(QUERY, 1, rows)
 
@@ -223,7 +224,7 @@ def test_query_that_wakes_up_while_it_expires_loses_nothing(location: str) -> No
     fresh = TransactionLog.open(location)
     decide(fresh, [1])
     with pytest.raises(Exception, match="Failed to commit"):
-        expire(early_table, early_store, WEEK, datetime.now(UTC))
+        expire(early, WEEK, datetime.now(UTC))
     assert TransactionLog.open(location).last_batch(QUERY) == fresh.last_batch(QUERY)
     assert PREPARE_COMMIT in {record.state for record in everything(location)}
 
@@ -245,8 +246,8 @@ def test_expiry_while_another_query_appends_loses_nothing(
         return write(store, *args, **kwargs)
 
     monkeypatch.setattr(FileStore, "write", append_meanwhile)
-    table, store = opened(location)
-    expire(table, store, NEVER, datetime.now(UTC))
+    table = opened(location)
+    expire(table, NEVER, datetime.now(UTC))
     fresh = TransactionLog.open(location)
     assert [fresh.batch(QUERY, n) is None for n in range(3)] == [True, True, False]
     assert fresh.last_batch(OTHER) == other.last_batch(OTHER)

@@ -20,6 +20,7 @@ from spark_eos._log import Retention, TransactionLog, vacuum
 from spark_eos._log.files import FileStore, live_files
 from spark_eos._log.record import from_table, to_table
 from spark_eos._log.retention import MaintenanceTask, compact, run_maintenance
+from spark_eos._log.table import LogTable
 from spark_eos._log.vacuum import PAST_SNAPSHOTS, VACUUM_HOURS
 from tests.unit.log.builders import OTHER, QUERY, at, decide, row
 
@@ -37,8 +38,8 @@ def location(tmp_path: Path) -> str:
     return str(tmp_path / "log")
 
 
-def opened(location: str) -> tuple[DeltaTable, FileStore]:
-    return DeltaTable(location), FileStore(location, {})
+def opened(location: str) -> LogTable:
+    return LogTable(FileStore(location, {}))
 
 
 def clock(*hours: float) -> Callable[[], datetime]:
@@ -48,7 +49,7 @@ def clock(*hours: float) -> Callable[[], datetime]:
 
 
 def run(location: str, *hours: float) -> None:
-    vacuum.vacuum(*opened(location), clock(*hours))
+    vacuum.vacuum(opened(location), clock(*hours))
 
 
 def make_old(folder: str, hours: float = DAYS) -> None:
@@ -66,16 +67,16 @@ def test_reader_of_an_older_snapshot_has_time_to_read(location: str) -> None:
     written = decide(TransactionLog.open(location), range(20))
     make_old(location)
     run(location, 0)
-    reader, store = opened(location)
-    compact(*opened(location))
+    reader = opened(location)
+    compact(opened(location))
     run(location, 3)
     run(location, 3 + VACUUM_HOURS - 0.1)
-    assert set(store.read(live_files(reader))) == set(written)
+    assert set(reader.read(reader.live_files())) == set(written)
 
 
 def test_files_are_deleted_when_their_time_has_passed(location: str) -> None:
     written = decide(TransactionLog.open(location), range(20))
-    compact(*opened(location))
+    compact(opened(location))
     assert len(data_files(location)) == 21
     run(location, VACUUM_HOURS + 0.1)
     run(location, 2 * VACUUM_HOURS + 0.2)
@@ -87,11 +88,11 @@ def test_files_are_deleted_when_their_time_has_passed(location: str) -> None:
 def test_what_was_committed_since_is_not_deleted(location: str) -> None:
     """The other driver committed when the snapshot of this one was taken already."""
     decide(TransactionLog.open(location), [0])
-    table, store = opened(location)
+    table = opened(location)
     written = decide(TransactionLog.open(location), [0], query_id=OTHER)
     make_old(location)
     for hours in (0, VACUUM_HOURS + 0.1):
-        vacuum.vacuum(table, store, clock(hours))
+        vacuum.vacuum(table, clock(hours))
     batch = TransactionLog.open(location).last_batch(OTHER)
     assert batch is not None
     assert set(batch.records) == set(written)
@@ -100,7 +101,7 @@ def test_what_was_committed_since_is_not_deleted(location: str) -> None:
 def test_what_another_driver_is_about_to_commit_is_not_deleted(location: str) -> None:
     """It is held up between its file and its commit, or the clock here is ahead by an hour."""
     decide(TransactionLog.open(location), [0])
-    _, store = opened(location)
+    store = opened(location).files
     about = store.write(to_table([row(0, at(1), query_id=OTHER)]), level=0).path
     late = VACUUM_HOURS - 0.1
     run(location, late)
@@ -114,11 +115,11 @@ def test_removal_while_the_driver_is_frozen_counts_from_when_it_wakes_up(locatio
     """It looks at the clock, is frozen for hours, and then takes the snapshot."""
     decide(TransactionLog.open(location), range(20))
     make_old(location)
-    reader, store = opened(location)
-    compact(*opened(location))
+    reader = opened(location)
+    compact(opened(location))
     run(location, 0, 5)
     run(location, 5.1)
-    assert store.read(live_files(reader))
+    assert reader.read(reader.live_files())
 
 
 def test_addition_while_the_driver_is_frozen_is_not_taken_for_a_removal(location: str) -> None:
@@ -126,15 +127,15 @@ def test_addition_while_the_driver_is_frozen_is_not_taken_for_a_removal(location
     decide(TransactionLog.open(location), [0])
     run(location, -0.1, 5)
     decide(TransactionLog.open(location), range(1, 20))
-    reader, store = opened(location)
-    compact(*opened(location))
+    reader = opened(location)
+    compact(opened(location))
     run(location, 5 + VACUUM_HOURS + 0.1)
-    assert store.read(live_files(reader))
+    assert reader.read(reader.live_files())
 
 
 def test_files_of_somebody_else_stay(location: str) -> None:
     decide(TransactionLog.open(location), range(20))
-    compact(*opened(location))
+    compact(opened(location))
     own = (data_files(location) - {file.path for file in live_files(DeltaTable(location))}).pop()
     folder = Path(location)
     strange = [
@@ -176,7 +177,7 @@ def pass_time(location: str, hours: float) -> None:
 
 def test_maintenance_leaves_notes_checkpoints_and_tables_below_the_log_alone(location: str) -> None:
     written = decide(TransactionLog.open(location), range(20))
-    compact(*opened(location))
+    compact(opened(location))
     folder = Path(location)
     others = ("notes.txt", "checkpoint", "tables", "another_log")
     (folder / "notes.txt").write_text("restored on Monday")
@@ -203,7 +204,7 @@ def test_backlog_is_deleted_in_several_runs(location: str, monkeypatch: pytest.M
     monkeypatch.setattr(vacuum, "MIN_DELETIONS", 12)
     monkeypatch.setattr(vacuum, "DELETION_LIMIT_S", -1)
     decide(TransactionLog.open(location), range(20))
-    compact(*opened(location))
+    compact(opened(location))
     make_old(location)
     left = []
     for hours in (0, 2.1, 2.2, 2.3):
@@ -227,7 +228,7 @@ def test_unreadable_memory_of_the_past_deletes_nothing_and_is_replaced(
     location: str, stored: str
 ) -> None:
     decide(TransactionLog.open(location), range(20))
-    compact(*opened(location))
+    compact(opened(location))
     make_old(location)
     (Path(location) / PAST_SNAPSHOTS).write_text(stored)
     run(location, 0)
@@ -238,7 +239,7 @@ def test_unreadable_memory_of_the_past_deletes_nothing_and_is_replaced(
 
 def test_stored_sample_of_past_snapshots_is_used(location: str) -> None:
     decide(TransactionLog.open(location), range(20))
-    compact(*opened(location))
+    compact(opened(location))
     make_old(location, hours=24 * 10_000)
     removed = data_files(location) - {file.path for file in live_files(DeltaTable(location))}
     named = min(removed)

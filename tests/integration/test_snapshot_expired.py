@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from deltalake import DeltaTable
 
 from spark_eos._log import Retention, TransactionLog
 from spark_eos._log.files import FileStore
 from spark_eos._log.retention import expire
+from spark_eos._log.table import LogTable
 from spark_eos._options import batch_write_options, stream_options
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._source.offsets import offset_reader, resolve_partitions
@@ -35,7 +35,7 @@ class Application:
     def expire(self):
         """As if it had been idle for longer than ids are kept."""
         later = datetime.now(UTC) + timedelta(days=8)
-        expire(DeltaTable(self.log), FileStore(self.log, {}), Retention(), later)
+        expire(LogTable(FileStore(self.log, {})), Retention(), later)
 
     def snapshot(self):
         given = {"subscribe": self._query.topic, "isolation.level": "snapshot"}

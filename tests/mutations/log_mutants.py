@@ -23,12 +23,12 @@ LOG_MUTANTS = (
     mutant(
         "the guard in Delta compares with a snapshot that is always new",
         "TransactionLog._commit",
-        before("_write", "self._table.update_incremental()"),
+        before("commit", "self._table.refresh()"),
     ),
     mutant(
         "no application transaction in the commit",
         "TransactionLog._commit",
-        call("_properties", "_properties([])"),
+        argument("commit", 1, "{}"),
         tests=REAL_LOG,
     ),
     mutant(
@@ -87,7 +87,7 @@ LOG_MUTANTS = (
     mutant(
         "data files that were committed since are deleted",
         "vacuum.vacuum",
-        without("update_incremental"),
+        without("refresh"),
         tests=VACUUM,
     ),
     mutant(
@@ -159,7 +159,7 @@ LOG_MUTANTS = (
     ),
     mutant(
         "the sink opens the log without its checkpoint",
-        "Session._open_log",
+        "Session.open_log",
         argument("open", "checkpoint", None),
         tests="tests/integration/test_commit_and_abort.py",
     ),
@@ -190,7 +190,7 @@ LOG_MUTANTS = (
     mutant(
         "a nested log is created before it is refused",
         "TransactionLog.open",
-        before("check_nesting", "open_table(location, storage_options or {})"),
+        before("check_nesting", "LogTable.open(location, storage_options or {})"),
         tests=NESTING,
     ),
     mutant(
@@ -255,14 +255,14 @@ LOG_MUTANTS = (
     ),
     mutant(
         "a log that has lost its commits is taken for a new one",
-        "table.open_table",
+        "location.open_table",
         without("_check_empty"),
         tests=BROKEN_LOG,
     ),
     mutant(
         "a log to which a person has added a column cannot be written any more",
-        "TransactionLog._commit",
-        argument("_write", "schema_mode", "None"),
+        "LogTable.commit",
+        argument("write_deltalake", "schema_mode", "None"),
         tests=BROKEN_LOG,
     ),
 )

@@ -118,7 +118,7 @@ OWNERSHIP_MUTANTS = (
     mutant(
         "a log that was replaced under a session is not opened again",
         "TransactionLog.refresh",
-        never("_is_replaced"),
+        never("is_replaced"),
         tests="tests/integration/test_log_append.py",
     ),
 )

@@ -8,6 +8,7 @@ import json
 
 from spark_eos._checkpoint.checkpoint import Checkpoint
 from spark_eos._kafka.coordinator.client import EndAnswer, TransactionListing
+from spark_eos._log import TransactionLog
 from spark_eos._protocol.offsets.offset_map import from_map
 from spark_eos._protocol.transactions.fate import Fate
 from spark_eos._protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
@@ -26,6 +27,7 @@ from spark_eos.errors import (
     RetriableError,
 )
 from tests.simulation.broker import RefusedError, Visible
+from tests.simulation.log import Table
 from tests.simulation.process import Clock, current, port
 
 
@@ -347,6 +349,10 @@ class SimulatedSession(Session):
     @staticmethod
     def open_checkpoint(location):
         return SimulatedCheckpoint(location)
+
+    @staticmethod
+    def open_log(location, *, checkpoint):  # noqa: ARG004
+        return TransactionLog(location, Table())
 
 
 def session_of(options, query_id=None):

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the signatures are those of deltalake and of the product
 """A Delta table in memory, under the product's own `TransactionLog`.
 
 Commits come one after the other. A commit is refused when one that came behind its snapshot has
@@ -41,83 +40,43 @@ class Commit:
 
 
 class Table:
-    """A snapshot, as deltalake's `DeltaTable` is one."""
+    """Stands in for `LogTable`. One data file for each commit that has rows."""
 
-    def __init__(self, uri, storage_options=None):
-        self.storage = current().world.storage
+    is_replaced = False
+
+    def __init__(self):
+        self._storage = current().world.storage
+        commits = self._storage.commits
+        if not commits:
+            port("Delta create", lambda: commits or commits.append(Commit()), _refuse)
         port("Delta open", self._look, _unreachable)
 
     def _look(self):
-        if not self.storage.commits:
+        if not self._storage.commits:
             raise TableNotFoundError("no table")
-        self._version = len(self.storage.commits) - 1
+        self.version = len(self._storage.commits) - 1
 
-    def version(self):
-        return self._version
-
-    def update_incremental(self):
+    def refresh(self):
         port("Delta refresh", self._look, _unreachable)
 
-    def transaction_version(self, app_id):
-        for commit in reversed(self.storage.commits[: self._version + 1]):
-            if app_id in commit.transactions:
-                return commit.transactions[app_id]
-        return None
+    def reopen(self):
+        port("Delta open", self._look, _unreachable)
 
-    def commit(self, transactions, records):
-        for other in self.storage.commits[self._version + 1 :]:
-            if other.transactions.keys() & transactions.keys():
-                raise CommitFailedError("Concurrent transaction failed")
-        file = _file(str(len(self.storage.commits)), records) if records else None
-        self.storage.commits.append(Commit(transactions, tuple(records), file))
-        self._version = len(self.storage.commits) - 1
-
-
-def open_table(location, storage_options):
-    """The product's `open_table` without its checks of foreign tables."""
-    storage = current().world.storage
-    if not storage.commits:
-        port("Delta create", lambda: storage.commits or storage.commits.append(Commit()), _refuse)
-    return Table(location)
-
-
-def write(table, data, *, mode, commit_properties, **_kwargs):
-    """Delta's append."""
-    assert mode == "append"
-    transactions = {t.app_id: t.version for t in commit_properties.app_transactions}
-    records = newest_first(data)
-    steps = ", ".join(sorted({f"{r.batch_id} {r.state.wire_name}" for r in records}))
-    port(f"Delta commit of {steps}", lambda: table.commit(transactions, records), _refuse)
-
-
-def write_nothing(table, properties):
-    """A commit of application transactions alone."""
-    transactions = {t.app_id: t.version for t in properties.app_transactions}
-    port("Delta commit of a start", lambda: table.commit(transactions, []), _refuse)
-
-
-def live_files(table):
-    """One file for each commit."""
-    return [c.file for c in table.storage.commits[: table.version() + 1] if c.file is not None]
-
-
-class Store:
-    """Opens the table, syncs it, and reads the rows of its files."""
-
-    def __init__(self, uri, storage_options):
-        self._storage = current().world.storage
-
-    def sync(self, version):
+    def sync(self):
         def effect():
-            self._storage.synced = max(self._storage.synced, version + 1)
+            self._storage.synced = max(self._storage.synced, self.version + 1)
 
         port("Delta sync", effect, _unreachable)
 
-    def open_table(self):
-        return Table(None)
+    def application_version(self, application_id):
+        for commit in reversed(self._storage.commits[: self.version + 1]):
+            if application_id in commit.transactions:
+                return commit.transactions[application_id]
+        return None
 
-    def commit_mark(self, version):
-        return ()
+    def live_files(self):
+        commits = self._storage.commits[: self.version + 1]
+        return [commit.file for commit in commits if commit.file is not None]
 
     def read(self, files):
         def effect():
@@ -126,6 +85,23 @@ class Store:
             )
 
         return port("Delta read", effect, _unreachable)
+
+    def commit(self, records, transactions):
+        steps = ", ".join(sorted({f"{r.batch_id} {r.state.wire_name}" for r in records}))
+        name = f"Delta commit of {steps or 'a start'}"
+        port(name, lambda: self._commit(newest_first(records), transactions), _refuse)
+
+    def _commit(self, records, transactions):
+        for other in self._storage.commits[self.version + 1 :]:
+            if other.transactions.keys() & transactions.keys():
+                raise CommitFailedError("Concurrent transaction failed")
+        file = _file(str(len(self._storage.commits)), records) if records else None
+        self._storage.commits.append(Commit(transactions, tuple(records), file))
+        self.version = len(self._storage.commits) - 1
+
+    @staticmethod
+    def as_stored(records):
+        return newest_first(records)
 
 
 def newest_first(records):

@@ -11,6 +11,7 @@ from chispa import assert_df_equality
 from spark_eos._log import COMPACTED_VIEW_SQL, TransactionLog, retention
 from spark_eos._log.files import FileStore
 from spark_eos._log.record import SCHEMA, to_table
+from spark_eos._log.table import LogTable
 from tests.unit.log.builders import OTHER, QUERY, decide
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ ARRAYS = {
 def test_spark_reads_what_was_appended_at_any_stage_of_maintenance(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltalake import DeltaTable
 
     monkeypatch.setattr(retention, "KEEP_COMMITS", 4)
     location = str(tmp_path / "log")
@@ -51,13 +51,13 @@ def test_spark_reads_what_was_appended_at_any_stage_of_maintenance(
         )
 
     check()
-    table, store = DeltaTable(location), FileStore(location, {})
-    retention.compact(table, store)
+    table = LogTable(FileStore(location, {}))
+    retention.compact(table)
     check()
-    table.create_checkpoint()
+    table.delta.create_checkpoint()
     written += decide(log, range(20, 26))
-    table.update_incremental()
-    retention.clean_log(table, store)
+    table.refresh()
+    retention.clean_log(table)
     assert not (tmp_path / "log" / "_delta_log" / f"{0:020}.json").exists()
     check()
 

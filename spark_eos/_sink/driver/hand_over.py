@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from spark_eos._deadline import Deadline
 from spark_eos._endtxn.fence import abort_orphans
 from spark_eos._log import TransactionLog
-from spark_eos._log.table import log_exists
+from spark_eos._log.location import log_exists
 from spark_eos._protocol.transactions.batch import ABORTED
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import TransactionRecord

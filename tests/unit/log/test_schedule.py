@@ -1,5 +1,6 @@
 """Maintenance is due when an append passed a multiple, and not otherwise."""
 
+from spark_eos._log.location import table_uri
 from spark_eos._log.retention import (
     CHECKPOINT_EVERY,
     CLEAN_LOG_EVERY,
@@ -7,7 +8,6 @@ from spark_eos._log.retention import (
     MaintenanceTask,
     Schedule,
 )
-from spark_eos._log.table import table_uri
 
 
 def test_nothing_is_due_between_two_multiples() -> None:

@@ -17,32 +17,22 @@ append looks again, at the newest snapshot, for itself.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
-from deltalake import write_deltalake as _write
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from spark_eos._log.cause import cause_of
-from spark_eos._log.files import FileStore, live_files
+from spark_eos._log.files import LiveFile
 from spark_eos._log.guard import check_append
+from spark_eos._log.location import check_exists, missing_error, unreadable_error
 from spark_eos._log.nesting import check_nesting
-from spark_eos._log.record import from_table, newest_per_id, to_table
+from spark_eos._log.record import from_table, newest_per_id
 from spark_eos._log.retention import Retention, Schedule, run_maintenance
 from spark_eos._log.settle import fenced_error, holds_rows, not_written_error
-from spark_eos._log.table import (
-    COMMIT_RETRIES,
-    NO_HOOKS,
-    check_exists,
-    has_own_columns,
-    missing_error,
-    open_table,
-    table_uri,
-    unreadable_error,
-)
+from spark_eos._log.table import LogTable
 from spark_eos._log.tail import Tail, after_append, find_tail, read_tail
 from spark_eos._protocol.transactions.batch import LoggedBatch, latest_batch
 from spark_eos._protocol.transactions.ownership import Token
@@ -54,22 +44,16 @@ _LOG = logging.getLogger(__name__)
 # From a snapshot whose commits were removed meanwhile, delta-rs cannot check for conflicts.
 SNAPSHOT_ATTEMPTS: Final = 5
 
-_WRITER = WriterProperties(compression="ZSTD")
-
 
 class TransactionLog:
     """The transaction log at one location. Not safe to share between threads."""
 
-    def __init__(
-        self, location: str, storage_options: Mapping[str, str], retention: Retention
-    ) -> None:
+    def __init__(self, location: str, table: LogTable, retention: Retention | None = None) -> None:
         self.location = location
-        self._retention = retention
-        self._table = open_table(location, storage_options)
-        self._store = FileStore(table_uri(location), storage_options)
-        self._mark = self._store.commit_mark(self._table.version())
+        self._retention = retention or Retention()
+        self._table = table
         self._tails: dict[str, Tail] = {}
-        self._schedule = Schedule(self._table.version())
+        self._schedule = Schedule(table.version)
 
     @classmethod
     def open(
@@ -86,7 +70,7 @@ class TransactionLog:
         other.
         """
         check_nesting(location, storage_options or {}, checkpoint)
-        return cls(location, storage_options or {}, retention or Retention())
+        return cls(location, LogTable.open(location, storage_options or {}), retention)
 
     @classmethod
     def existing(
@@ -94,28 +78,27 @@ class TransactionLog:
     ) -> "TransactionLog":
         """The log at `location`, to read it; raise where there is none."""
         check_exists(location, storage_options or {})
-        return cls(location, storage_options or {}, Retention())
+        return cls(location, LogTable.open(location, storage_options or {}))
 
     @property
     def version(self) -> int:
         """The table's version that this object holds."""
-        return self._table.version()
+        return self._table.version
 
     def refresh(self) -> None:
         """Go to the newest version. A log that a person has replaced is opened again."""
-        if self._is_replaced():
+        if self._table.is_replaced:
             self.reopen()
             return
         try:
-            self._table.update_incremental()
+            self._table.refresh()
         except (DeltaError, OSError):
             # Commits that this process has not seen may be cleaned up: a checkpoint has them.
             self.reopen()
             return
-        self._mark = self._store.commit_mark(self._table.version())
         # What did not change need not be read again.
         self._tails = {
-            query_id: replace(tail, at_version=self._table.version())
+            query_id: replace(tail, at_version=self._table.version)
             for query_id, tail in self._tails.items()
             if tail.is_current(self._table)
         }
@@ -123,19 +106,12 @@ class TransactionLog:
     def reopen(self) -> None:
         """Forget what was seen, and look at what is there now."""
         try:
-            self._table = self._store.open_table()
+            self._table.reopen()
         except TableNotFoundError as error:
             raise missing_error(self.location) from error
         except (DeltaError, OSError) as error:
             raise unreadable_error(self.location, error) from error
-        self._mark = self._store.commit_mark(self._table.version())
         self._tails = {}
-
-    def _is_replaced(self) -> bool:
-        """Whether the commit that was seen last is not there any more, or is another file: a folder
-        that was restored or created again may have as many commits as the one before.
-        """
-        return self._mark != self._store.commit_mark(self._table.version())
 
     def knows(self, query_id: str) -> bool:
         """Whether the query has a batch in the log, or was started on it."""
@@ -155,8 +131,7 @@ class TransactionLog:
         newest = self.newest_entry(query_id)
         if datetime.now(UTC) - newest > self._retention.history:
             return False
-        files = [f for f in live_files(self._table) if f.may_hold(query_id, newest, newest)]
-        rows = self._store.read(files)
+        rows = self._read(lambda file: file.may_hold(query_id, newest, newest))
         return all((r.query_id, r.entry_timestamp) != (query_id, newest) for r in rows)
 
     def driver(self, query_id: str) -> int | None:
@@ -177,8 +152,7 @@ class TransactionLog:
 
     def batch(self, query_id: str, batch_id: int) -> LoggedBatch | None:
         """Any batch of the query that is still in the log."""
-        files = [f for f in live_files(self._table) if f.may_hold_batch(query_id, batch_id)]
-        rows = self._store.read(files)
+        rows = self._read(lambda file: file.may_hold_batch(query_id, batch_id))
         return latest_batch(r for r in rows if r.query_id == query_id and r.batch_id == batch_id)
 
     def query_ids(self) -> set[str]:
@@ -187,8 +161,7 @@ class TransactionLog:
 
     def rows_from(self, query_id: str, batch_id: int) -> list[TransactionRecord]:
         """The rows of the query's batches from `batch_id` on."""
-        files = [f for f in live_files(self._table) if f.may_hold_from(query_id, batch_id)]
-        rows = self._store.read(files)
+        rows = self._read(lambda file: file.may_hold_from(query_id, batch_id))
         return [r for r in rows if r.query_id == query_id and r.batch_id >= batch_id]
 
     def next_timestamp(self, query_id: str) -> datetime:
@@ -198,7 +171,7 @@ class TransactionLog:
 
     def records(self) -> Any:
         """All rows, as an Arrow table in the order of their entry."""
-        return self._store.read_table(live_files(self._table)).sort_by("entry_timestamp")
+        return self._table.read_arrow()
 
     def current(self) -> list[TransactionRecord]:
         """The newest row of each transactional id: the compacted view."""
@@ -213,12 +186,12 @@ class TransactionLog:
         wanted = replace(seen, driver=driver, token=token, start_mark=start_mark)
         try:
             if seen.is_current(self._table):
-                _write_nothing(self._table, _properties(wanted.start_transactions))
+                self._table.commit([], wanted.start_transactions)
         except Exception as error:  # of unknown outcome, whatever it is
             _LOG.info("query %s: the start of a driver: %s", query_id, error)
         try:
             self.reopen()
-            self._store.sync(self._table.version())
+            self._table.sync()
         except Exception as error:
             raise RetriableError(
                 f"the transaction log at {self.location} cannot be read: {cause_of(error)}."
@@ -240,7 +213,7 @@ class TransactionLog:
         """
         seen = self._read_tail(query_id)
         check_append(seen, batch_id, records)
-        wanted = after_append(seen, batch_id, from_table(to_table(records)), token)
+        wanted = after_append(seen, batch_id, self._table.as_stored(records), token)
         for attempt in range(1, SNAPSHOT_ATTEMPTS + 1):
             try:
                 if not seen.is_current(self._table):
@@ -252,10 +225,10 @@ class TransactionLog:
                 raise
             except Exception as error:  # of unknown outcome, whatever it is
                 cause = error
-            before = self._table.version()
+            before = self._table.version
             if self._settle(seen, wanted, records):
                 return
-            if self._table.version() == before or attempt == SNAPSHOT_ATTEMPTS:
+            if self._table.version == before or attempt == SNAPSHOT_ATTEMPTS:
                 break
             _LOG.info("batch %s of query %s: appending again: %s", batch_id, query_id, cause)
         raise not_written_error(wanted, records, self.location, cause) from cause
@@ -263,7 +236,7 @@ class TransactionLog:
     def sync(self) -> None:
         """Return when no power cut can take away what is in the log. See durable.py."""
         try:
-            self._store.sync(self._table.version())
+            self._table.sync()
         except OSError as error:
             raise RetriableError(
                 f"the transaction log at {self.location} could not be synced to its disk: {error}."
@@ -272,9 +245,12 @@ class TransactionLog:
 
     def maintain(self) -> None:
         """Keep the cost flat. Called after each batch; does something every few commits."""
-        tasks = self._schedule.due(self._table.version())
+        tasks = self._schedule.due(self._table.version)
         if tasks:
-            run_maintenance(self._store, tasks, self._retention)
+            run_maintenance(self._table.files, tasks, self._retention)
+
+    def _read(self, may_hold: Callable[[LiveFile], bool]) -> list[TransactionRecord]:
+        return self._table.read(file for file in self._table.live_files() if may_hold(file))
 
     def _tail(self, query_id: str) -> Tail:
         if query_id not in self._tails:
@@ -284,37 +260,27 @@ class TransactionLog:
     def _read_tail(self, query_id: str) -> Tail:
         tail = self._tail(query_id)
         if not tail.is_read:
-            tail = read_tail(self._table, self._store, tail)
+            tail = read_tail(self._table, tail)
             self._tails[query_id] = tail
         return tail
 
     def _commit(self, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
         """Write, look again, and say whether the rows are the end of the query's log."""
-        _write(
-            self._table,
-            to_table(records),
-            mode="append",
-            schema_mode=None if has_own_columns(self._table) else "merge",
-            writer_properties=_WRITER,
-            commit_properties=_properties(wanted.transactions),
-            post_commithook_properties=NO_HOOKS,
-        )
-        written = replace(wanted, at_version=self._table.version())
-        self._store.sync(self._table.version())
-        self._table.update_incremental()
-        self._mark = self._store.commit_mark(self._table.version())
+        self._table.commit(records, wanted.transactions)
+        written = replace(wanted, at_version=self._table.version)
+        self._table.sync()
+        self._table.refresh()
         if not written.is_current(self._table):
             return False
-        self._tails[wanted.query_id] = replace(written, at_version=self._table.version())
+        self._tails[wanted.query_id] = replace(written, at_version=self._table.version)
         return True
 
     def _settle(self, seen: Tail, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
         """After an unknown outcome: look what is there. False means that nothing happened."""
         try:
-            self._table = self._store.open_table()
-            self._mark = self._store.commit_mark(self._table.version())
-            if holds_rows(self._table, self._store, records):
-                self._store.sync(self._table.version())
+            self._table.reopen()
+            if holds_rows(self._table, records):
+                self._table.sync()
                 # If the query went on since, the next append finds out by itself.
                 self._tails[wanted.query_id] = replace(wanted, at_version=-1)
                 return True
@@ -332,20 +298,5 @@ class TransactionLog:
         return False
 
     def _fenced(self, seen: Tail, wanted: Tail) -> SparkEosError:
-        now = read_tail(self._table, self._store, find_tail(self._table, seen.query_id))
+        now = read_tail(self._table, find_tail(self._table, seen.query_id))
         return fenced_error(now, wanted, self.location)
-
-
-def _properties(transactions: list[Transaction]) -> CommitProperties:
-    return CommitProperties(app_transactions=transactions, max_commit_retries=COMMIT_RETRIES)
-
-
-def _write_nothing(table: DeltaTable, properties: CommitProperties) -> None:
-    """A commit of application transactions alone."""
-    table.create_write_transaction(
-        [],
-        mode="append",
-        schema=table.schema(),
-        commit_properties=properties,
-        post_commithook_properties=NO_HOOKS,
-    )
