@@ -27,12 +27,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from spark_eos._log import TransactionLog
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._protocol.transactions.transaction import (
-    PartitionOffsets,
-    ProducerIdentity,
-    TransactionRecord,
-)
+from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionRecord
 
 T = TypeVar("T")
 

@@ -1,10 +1,9 @@
-"""Every process of a write. What one process has in hand for one query: the cluster, the log, the
-checkpoint and a clock.
+"""Every process. What one process has in hand for one query: the cluster, the log, the checkpoint
+and a clock.
 
 Spark reuses its Python workers while a query is busy and lets them die when it is idle. So what a
 session keeps from batch to batch is a speed-up and nothing else: a step that finds nothing kept
-looks for itself. Nothing else of a write is kept beside the sessions. They are few, and what goes
-is closed.
+looks for itself. Nothing is kept beside the sessions. They are few, and what goes is closed.
 
 Imports stand where they are needed: a task worker loads no Delta.
 """
@@ -16,18 +15,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from spark_eos._deadline import Clock, Deadline
 from spark_eos._kafka.cluster import Cluster
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._options import BatchWriteOptions, SinkOptions, WriteOptions
+from spark_eos._options import BatchWriteOptions, SinkOptions, SourceOptions, WriteOptions
 from spark_eos._options.sink import AtLeastOnceOptions
 from spark_eos._protocol.transactions.transactional_id import TransactionalId
 from spark_eos.errors import SparkEosError
 
 if TYPE_CHECKING:
     from spark_eos._checkpoint.checkpoint import Checkpoint
+    from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
+    from spark_eos._kafka.consume.consumer import ConsumerSettings
     from spark_eos._log import TransactionLog
 
 T = TypeVar("T")
@@ -157,8 +159,68 @@ class Session:
         if run_id != self._run_id:
             self._run_id, self._topic_ids = run_id, {}
         if topic not in self._topic_ids:
-            self._topic_ids |= self.cluster.topic_ids([topic], deadline)
+            self._topic_ids |= self.cluster.metadata.topic_ids([topic], deadline)
         return self._topic_ids[topic]
+
+
+class ReadSession:
+    """One read, in one process."""
+
+    clock: Clock = time
+
+    def __init__(self, options: SourceOptions, cluster: Cluster) -> None:
+        self.options = options
+        self.cluster = cluster
+
+    @property
+    def consumer_settings(self) -> "ConsumerSettings":
+        """What the consumers of this read's tasks have in common."""
+        from spark_eos._kafka.consume.consumer import ConsumerSettings
+
+        return ConsumerSettings(
+            isolation_level=self.options.isolation_level,
+            group_id=self.options.group_id or self.options.group_id_prefix,
+        )
+
+    @property
+    def retries(self) -> "Retries":
+        """How long and how often to ask for offsets."""
+        from spark_eos._kafka.admin.offset_reader import Retries
+
+        return Retries(
+            timeout_ms=self.options.api_timeout_ms,
+            at_least=self.options.num_retries,
+            interval_ms=self.options.retry_interval_ms,
+        )
+
+    @staticmethod
+    def has_log(location: str) -> bool:
+        """Whether there is a Delta table. Raises where something else is: no log can come there."""
+        from spark_eos._log.location import log_exists
+
+        return log_exists(location, {})
+
+    @staticmethod
+    def open_log(location: str) -> "TransactionLog":
+        """The log of the query whose output is read. Raises where there is none."""
+        from spark_eos._log import TransactionLog
+
+        return TransactionLog.existing(location)
+
+    @cached_property
+    def offset_reader(self) -> "OffsetReader":
+        """The client that asks for offsets at this isolation level. Raises OptionError for a
+        setting that the consumers of the tasks would fail with.
+        """
+        from spark_eos._kafka.admin.offset_reader import OffsetReader
+
+        options = self.options
+        self.cluster.consumers.check_config(self.consumer_settings)
+        return OffsetReader(options.client, options.isolation_level, self.retries)
+
+    def deadline(self) -> Deadline:
+        """For one step: apiTimeoutMs from now."""
+        return Deadline.after_ms(self.options.api_timeout_ms, self.clock)
 
 
 class Sessions:
@@ -166,7 +228,7 @@ class Sessions:
 
     def __init__(self, kind: type[Session] = Session) -> None:
         self._kind = kind
-        self._kept: dict[object, Session] = {}
+        self._kept: dict[object, Session | ReadSession] = {}
 
     def of(self, options: WriteOptions, query_id: str | None) -> Session:
         """The session of a query, with the options of this step. Its checkpoint or, in a batch
@@ -183,19 +245,30 @@ class Sessions:
         known_by = query_id if log is not None else None
         key = (options.client, log, checkpoint, known_by)
         session = self._kept.pop(key, None)
-        if session is None:
+        if not isinstance(session, Session):
             session = self._kind(options, query_id, self._cluster(options.client))
         elif options != session.options:
             session.options, session.memory = options, Memory()
         session.query_id = query_id
-        self._kept[key] = session
-        while len(self._kept) > _MOST_KEPT:
-            self._drop(next(iter(self._kept)))
+        self._keep(key, session)
+        return session
+
+    def of_read(self, options: SourceOptions) -> ReadSession:
+        """The session of a read."""
+        session = self._kept.pop(options, None)
+        if not isinstance(session, ReadSession):
+            session = ReadSession(options, self._cluster(options.client))
+        self._keep(options, session)
         return session
 
     def close(self) -> None:
         """Close every connection."""
         while self._kept:
+            self._drop(next(iter(self._kept)))
+
+    def _keep(self, key: object, session: Session | ReadSession) -> None:
+        self._kept[key] = session
+        while len(self._kept) > _MOST_KEPT:
             self._drop(next(iter(self._kept)))
 
     def _cluster(self, config: ClientConfig) -> Cluster:
@@ -217,6 +290,11 @@ def session_of(options: WriteOptions, query_id: str | None = None) -> Session:
     to the checkpoint or to the options.
     """
     return _sessions.of(options, query_id)
+
+
+def read_session_of(options: SourceOptions) -> ReadSession:
+    """The session that this process has for a read."""
+    return _sessions.of_read(options)
 
 
 def _known(value: T | None, what: str) -> T:

@@ -67,8 +67,8 @@ def lags_of(progress: Mapping[str, Any]) -> list[SourceLag]:
         latest = kafka_offsets(source.get("latestOffset"))
         if end and latest:
             behind = {
-                f"{topic}-{partition}": max(0, offset - end.get((topic, partition), 0))
-                for (topic, partition), offset in latest.items()
+                str(partition): max(0, offset - end.get(partition, 0))
+                for partition, offset in latest.items()
             }
             found.append(SourceLag(source["description"], behind))
     return found

@@ -15,8 +15,8 @@ from pyarrow import fs
 
 from spark_eos._checkpoint.file_source import files_between, log_offset
 from spark_eos._log.location import table_uri
-from spark_eos._protocol.offsets.offset_limit import Offsets
 from spark_eos._protocol.offsets.offset_map import kafka_offsets
+from spark_eos._protocol.offsets.topic_partition import Offsets
 from spark_eos.errors import OptionError, RetriableError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

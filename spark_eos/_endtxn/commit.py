@@ -58,7 +58,7 @@ def await_topics(
     """Return when each partition has a leader; the answer has the topics that were replaced, with
     their new id. An EndTxn would be answered with success there, and commit nothing.
     """
-    written = {(p.topic, p.partition) for record in records for p in record.partitions}
+    written = {p.topic_partition for record in records for p in record.partitions}
     ids = dict(pair for record in records for pair in record.topic_ids)
     return session.cluster.coordinator.await_leaders(written, ids, deadline)
 

@@ -4,28 +4,31 @@ What is needed is made when it is asked for: kafka-python takes a quarter of a s
 task, which only writes, never asks a coordinator.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin import metadata
+from spark_eos._kafka.admin.metadata import ClusterMetadata
 from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
-from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
 
 if TYPE_CHECKING:
     from spark_eos._kafka.admin.group import ConsumerGroups
+    from spark_eos._kafka.consume.consumer import ConsumerPool
     from spark_eos._kafka.coordinator.client import CoordinatorClient
     from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
 
+_CLOSED = ("coordinator", "groups", "consumers")
+
 
 class Cluster:
-    """The coordinators, the groups, the metadata and the data of one cluster."""
+    """The clients of one cluster."""
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
+        self.metadata = ClusterMetadata(config)
 
     @cached_property
     def coordinator(self) -> "CoordinatorClient":
@@ -41,6 +44,13 @@ class Cluster:
 
         return ConsumerGroups(self.config)
 
+    @cached_property
+    def consumers(self) -> "ConsumerPool":
+        """The consumers of tasks, warm between two ranges."""
+        from spark_eos._kafka.consume.consumer import ConsumerPool
+
+        return ConsumerPool(self.config)
+
     def producer(
         self, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
     ) -> "TransactionalProducer":
@@ -55,22 +65,6 @@ class Cluster:
         """Raise OptionError for a setting that librdkafka does not take."""
         check_librdkafka(self.config)
 
-    def partition_counts(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of each topic; raise for one that does not exist."""
-        return metadata.partition_counts(self.config, topics, deadline)
-
-    def topic_ids(self, topics: Sequence[str], deadline: Deadline) -> dict[str, str | None]:
-        """The id of each topic; None for one that does not exist, or has none."""
-        return metadata.topic_ids(self.config, topics, deadline)
-
-    def end_offsets(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> Offsets:
-        """Behind the last record, committed or not; absent for a partition without an answer."""
-        return metadata.end_offsets(self.config, partitions, deadline)
-
-    def max_transaction_timeout_ms(self, deadline: Deadline) -> int | None:
-        """The broker's transaction.max.timeout.ms; None where this user may not see it."""
-        return metadata.max_transaction_timeout_ms(self.config, deadline)
-
     def fates(
         self, transactions: Sequence[tuple[str, Sequence[PartitionOffsets]]], deadline: Deadline
     ) -> dict[str, Fate]:
@@ -80,8 +74,8 @@ class Cluster:
         return fates(self.config, transactions, deadline)
 
     def close(self) -> None:
-        """Close what was made. It is made anew when it is asked for again."""
-        for name in ("coordinator", "groups"):
+        """Close what was made. It is made again when it is asked for again."""
+        for name in _CLOSED:
             made = self.__dict__.pop(name, None)
             if made is not None:
                 made.close()

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.state import state_named
 from spark_eos._protocol.transactions.transaction import (
     RECORD_VERSION,
-    PartitionOffsets,
     ProducerIdentity,
     TransactionRecord,
 )

@@ -76,11 +76,9 @@ def _refuse(limit: OffsetLimit, offset: int, option: str, reason: str) -> None:
     if isinstance(limit, Everywhere) and limit.offset == offset:
         raise OptionError(f"{option} cannot be {word}: {reason}")
     if isinstance(limit, SpecificOffsets):
-        for (topic, partition), given in limit.offsets:
+        for partition, given in limit.offsets:
             if given == offset:
-                raise OptionError(
-                    f"{option} of {topic}-{partition} cannot be {offset} ({word}): {reason}"
-                )
+                raise OptionError(f"{option} of {partition} cannot be {offset} ({word}): {reason}")
 
 
 def _compare(start: OffsetLimit, end: OffsetLimit) -> None:
@@ -97,14 +95,14 @@ def _compare(start: OffsetLimit, end: OffsetLimit) -> None:
         return
     else:
         return
-    for topic, partition in sorted(first.keys() ^ last.keys()):
+    for partition in sorted(first.keys() ^ last.keys()):
         raise OptionError(
             f"starting{what} and ending{what} do not name the same partitions: "
-            f"{topic}-{partition} is in one of them only"
+            f"{partition} is in one of them only"
         )
-    for (topic, partition), offset in first.items():
-        if offset > last[topic, partition] >= 0:
+    for partition, offset in first.items():
+        if offset > last[partition] >= 0:
             raise OptionError(
-                f"starting{what} of {topic}-{partition} is {offset}, "
-                f"behind ending{what}, which is {last[topic, partition]}"
+                f"starting{what} of {partition} is {offset}, "
+                f"behind ending{what}, which is {last[partition]}"
             )

@@ -8,9 +8,10 @@ import json
 import re
 from typing import Any, Final
 
-from spark_eos._protocol.offsets.offset_limit import EARLIEST, TopicPartition
+from spark_eos._protocol.offsets.offset_limit import EARLIEST
 from spark_eos._protocol.offsets.offset_map import is_topic_id
 from spark_eos._protocol.offsets.topic_name import RULE, is_topic_name
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos.errors import OptionError
 
 _PARTITION = re.compile(r"[0-9]{1,10}")
@@ -23,7 +24,7 @@ _TIMESTAMPS: Final = '{"topicA":{"0":1700000000000}}, in milliseconds since 1970
 
 def partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
     """Partitions by topic, sorted."""
-    found = []
+    found: list[TopicPartition] = []
     for topic, numbers in _topics(option, text, _PARTITIONS).items():
         if not isinstance(numbers, list) or not numbers:
             raise _malformed(
@@ -32,7 +33,7 @@ def partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
         for number in numbers:
             if not _is_whole(number) or not 0 <= number <= _LAST_PARTITION:
                 raise _malformed(option, text, _PARTITIONS, f"{number!r} is no partition")
-            found.append((topic, number))
+            found.append(TopicPartition(topic, number))
     if len(set(found)) != len(found):
         raise _malformed(option, text, _PARTITIONS, "a partition is given twice")
     return tuple(sorted(found))
@@ -62,9 +63,10 @@ def _numbers(
                 raise _malformed(
                     option, text, example, f"{number!r} of partition {topic}-{key} is not accepted"
                 )
-            if (topic, int(key)) in found:
+            partition = TopicPartition(topic, int(key))
+            if partition in found:
                 raise _malformed(option, text, example, f"{topic}-{key} is given twice")
-            found[topic, int(key)] = number
+            found[partition] = number
     return tuple(sorted(found.items()))
 
 

@@ -3,12 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from spark_eos._options.values import number, text
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos.errors import OptionError
-
-SNAPSHOT: Final = "snapshot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +24,9 @@ class SnapshotOptions:
         return self.starting_batch is not None or self.ending_batch is not None
 
 
-def snapshot(given: Mapping[str, str], level: str) -> SnapshotOptions | None:
+def snapshot(given: Mapping[str, str], level: IsolationLevel) -> SnapshotOptions | None:
     """Check and freeze them; None, and none may be given, at another isolation level."""
-    if level != SNAPSHOT:
+    if level is not IsolationLevel.SNAPSHOT:
         for name in ("transactionLog", "queryId", "startingBatch", "endingBatch"):
             if name.lower() in given:
                 raise OptionError(f"option {name} needs isolation.level snapshot")

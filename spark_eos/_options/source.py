@@ -12,7 +12,7 @@ from typing import Final
 
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._options.limits import ending, starting
-from spark_eos._options.snapshot import SNAPSHOT, SnapshotOptions, snapshot
+from spark_eos._options.snapshot import SnapshotOptions, snapshot
 from spark_eos._options.subscription import subscription
 from spark_eos._options.values import (
     DEFAULT_API_TIMEOUT_MS,
@@ -24,6 +24,7 @@ from spark_eos._options.values import (
     refuse_unknown,
     text,
 )
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.offset_limit import EARLIEST, LATEST, GroupOffsets, OffsetLimit
 from spark_eos._protocol.offsets.subscription import Subscription
 from spark_eos.errors import OptionError
@@ -33,7 +34,6 @@ DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
 DEFAULT_NUM_RETRIES: Final = 3
 DEFAULT_RETRY_INTERVAL_MS: Final = 10
 DEFAULT_GROUP_ID_PREFIX: Final = "spark-eos-source"
-ISOLATION_LEVELS: Final = ("read_committed", "read_uncommitted", SNAPSHOT)
 
 SOURCE_OPTIONS: Final = (
     "assign",
@@ -93,7 +93,7 @@ class SourceOptions:
 
     client: ClientConfig
     subscription: Subscription
-    isolation_level: str
+    isolation_level: IsolationLevel  # the one at which Kafka is asked
     snapshot: SnapshotOptions | None
     starting: OffsetLimit
     ending: OffsetLimit
@@ -152,7 +152,7 @@ def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptio
     return SourceOptions(
         client=client_config(given, _RESERVED, own=_OWN),
         subscription=subscription(given),
-        isolation_level="read_committed" if level == SNAPSHOT else level,
+        isolation_level=level.in_kafka,
         snapshot=snapshot(given, level),
         starting=start,
         ending=ending(given, start),
@@ -176,13 +176,14 @@ def _source_options(given: Mapping[str, str], default_start: int) -> SourceOptio
     )
 
 
-def _isolation_level(given: Mapping[str, str]) -> str:
+def _isolation_level(given: Mapping[str, str]) -> IsolationLevel:
     names = ("isolation.level", "kafka.isolation.level")
     words = {name: given[name].lower() for name in names if name in given}
-    level = _either(words, *names) or ISOLATION_LEVELS[0]
-    if level not in ISOLATION_LEVELS:
-        raise OptionError(f"isolation.level '{level}': accepted are {', '.join(ISOLATION_LEVELS)}")
-    return level
+    level = _either(words, *names) or IsolationLevel.READ_COMMITTED.value
+    accepted = [level.value for level in IsolationLevel]
+    if level not in accepted:
+        raise OptionError(f"isolation.level '{level}': accepted are {', '.join(accepted)}")
+    return IsolationLevel(level)
 
 
 def _either(given: Mapping[str, str], own: str, kafkas: str) -> str | None:

@@ -11,8 +11,8 @@ import logging
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.admin.group import ConsumerGroups
-from spark_eos._protocol.offsets.offset_limit import Offsets
 from spark_eos._protocol.offsets.offset_map import from_map
+from spark_eos._protocol.offsets.topic_partition import Offsets
 from spark_eos._session import Session
 
 _LOG = logging.getLogger(__name__)
@@ -47,6 +47,6 @@ def put_back(
             "group '%s' had no committed offsets where the query's last batch ended. Put back from"
             " the transaction log: %s",
             group_id,
-            ", ".join(f"{t}-{p} at {offset}" for (t, p), offset in sorted(restored.items())),
+            ", ".join(f"{p} at {offset}" for p, offset in sorted(restored.items())),
         )
     return restored

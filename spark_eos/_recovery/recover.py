@@ -121,6 +121,4 @@ def _raise_if_unclear(plan: RecoveryPlan, found: Completion) -> None:
 
 
 def _places(plan: RecoveryPlan) -> str:
-    return ", ".join(
-        f"{p.topic}-{p.partition}@{p.first_offset}" for p in plan.unclear[0].partitions
-    )
+    return ", ".join(f"{p.topic_partition}@{p.first_offset}" for p in plan.unclear[0].partitions)

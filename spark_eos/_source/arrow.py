@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_eos._kafka.consume import records as fields
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 from spark_eos.errors import SparkEosError
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])

@@ -1,11 +1,11 @@
 """Driver. The ranges of a batch read: from its options, less what its filters leave out."""
 
-from spark_eos._options import SourceOptions
-from spark_eos._protocol.offsets.offset_range import OffsetRange, PlannedRange, divide
+from spark_eos._protocol.offsets.divide import PlannedRange, divide
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
+from spark_eos._session import ReadSession
 from spark_eos._source.filters import Pushed
 from spark_eos._source.offsets import (
     ending_offsets,
-    offset_reader,
     open_snapshot,
     resolve_partitions,
     starting_offsets,
@@ -13,40 +13,40 @@ from spark_eos._source.offsets import (
 from spark_eos.errors import OptionError
 
 
-def plan_ranges(options: SourceOptions, pushed: Pushed) -> list[PlannedRange]:
+def plan_ranges(session: ReadSession, pushed: Pushed) -> list[PlannedRange]:
     """What each task of a batch read reads."""
-    if options.snapshot is None or not options.snapshot.names_batches:
-        return [PlannedRange(r) for r in batch_ranges(options, pushed)]
+    wanted = session.options.snapshot
+    if wanted is None or not wanted.names_batches:
+        return [PlannedRange(r) for r in batch_ranges(session, pushed)]
     # Not narrowed: only the whole of a batch can be counted.
-    partitions = set(resolve_partitions(offset_reader(options), options))
+    partitions = set(resolve_partitions(session))
     from spark_eos._source.snapshot import Snapshot, batch_ranges_of
 
-    snapshot = Snapshot(options, options.snapshot)
-    first, last = options.snapshot.starting_batch, options.snapshot.ending_batch
-    found = batch_ranges_of(snapshot, first, last, partitions)
+    snapshot = Snapshot(session, wanted)
+    found = batch_ranges_of(snapshot, wanted.starting_batch, wanted.ending_batch, partitions)
     return [PlannedRange(r, records) for r, records in sorted(found.items())]
 
 
-def batch_ranges(options: SourceOptions, pushed: Pushed) -> list[OffsetRange]:
+def batch_ranges(session: ReadSession, pushed: Pushed) -> list[OffsetRange]:
     """Ranges by offsets. Start and end are checked before the filters are looked at."""
-    reader = offset_reader(options)
-    partitions = set(resolve_partitions(reader, options))
-    start = starting_offsets(reader, options, partitions)
-    end = ending_offsets(reader, options, partitions)
-    snapshot = open_snapshot(options)
+    options = session.options
+    partitions = set(resolve_partitions(session))
+    start = starting_offsets(session, partitions)
+    end = ending_offsets(session, partitions)
+    snapshot = open_snapshot(session)
     if snapshot is not None:
         whole = snapshot.cut(end)
         end = dict(start) if whole is None else whole
         start = {p: min(offset, end[p]) for p, offset in start.items()}
-    for topic, partition in sorted(p for p in partitions if start[p] > end[p]):
+    for p in sorted(p for p in partitions if start[p] > end[p]):
         raise OptionError(
-            f"the read of {topic}-{partition} would start at offset {start[topic, partition]}, "
-            f"behind its end at {end[topic, partition]}: correct the starting or the ending option"
+            f"the read of {p} would start at offset {start[p]}, behind its end at {end[p]}:"
+            " correct the starting or the ending option"
         )
     wanted = [OffsetRange(*p, start[p], end[p]) for p in partitions if pushed.wants(p)]
     first_ms = pushed.timestamp_ms.low
     if first_ms is not None and first_ms > 0:
-        found = reader.at({r.topic_partition: first_ms for r in wanted})
+        found = session.offset_reader.at({r.topic_partition: first_ms for r in wanted})
         # A partition without an answer holds nothing that is as late.
         wanted = [pushed.narrow(r, found.get(r.topic_partition, r.end)) for r in wanted]
     else:

@@ -22,8 +22,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from spark_eos._protocol.offsets.offset_limit import TopicPartition
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange, TopicPartition
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -1,13 +1,11 @@
 """Driver. startingOffsets `group`: where a consumer group stopped."""
 
 import logging
-from contextlib import closing
 from typing import Final
 
-from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.group import ConsumerGroups
-from spark_eos._options import SourceOptions
-from spark_eos._protocol.offsets.offset_limit import EARLIEST, Offsets, TopicPartition
+from spark_eos._protocol.offsets.offset_limit import EARLIEST
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
+from spark_eos._session import ReadSession
 from spark_eos.errors import OptionError
 
 _LOG = logging.getLogger(__name__)
@@ -15,7 +13,7 @@ _LOG = logging.getLogger(__name__)
 _MOST_NAMED: Final = 20
 
 
-def group_start(options: SourceOptions, partitions: set[TopicPartition]) -> Offsets:
+def group_start(session: ReadSession, partitions: set[TopicPartition]) -> Offsets:
     """The committed offsets of the group; EARLIEST for a partition where it has none.
 
     A partition that is new has no offset yet. But a group without any offset says nothing: to read
@@ -23,10 +21,8 @@ def group_start(options: SourceOptions, partitions: set[TopicPartition]) -> Offs
     """
     if not partitions:  # of a pattern that no topic matches yet
         return {}
-    group_id = options.group_id or ""
-    deadline = Deadline.after_ms(options.api_timeout_ms)
-    with closing(ConsumerGroups(options.client)) as groups:
-        committed = groups.committed_offsets(group_id, sorted(partitions), deadline)
+    group_id, groups = session.options.group_id or "", session.cluster.groups
+    committed = groups.committed_offsets(group_id, sorted(partitions), session.deadline())
     missing = sorted(partitions - committed.keys())
     if missing and not committed:
         raise _no_offsets(group_id, partitions)
@@ -35,7 +31,7 @@ def group_start(options: SourceOptions, partitions: set[TopicPartition]) -> Offs
             "group '%s' has no committed offsets for %s%s: these partitions are read from their"
             " earliest offset",
             group_id,
-            ", ".join(f"{topic}-{partition}" for topic, partition in missing[:_MOST_NAMED]),
+            ", ".join(map(str, missing[:_MOST_NAMED])),
             f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else "",
         )
     return dict.fromkeys(missing, EARLIEST) | committed

@@ -1,12 +1,10 @@
 """Driver. What the user said of start and end, and what that is in Kafka now."""
 
 import logging
-import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
-from spark_eos._kafka.consume.consumer import check_consumer
+from spark_eos._kafka.admin.offset_reader import OffsetReader
 from spark_eos._kafka.consume.data_loss import DataLoss
 from spark_eos._options import SourceOptions
 from spark_eos._protocol.offsets.offset_limit import (
@@ -16,14 +14,13 @@ from spark_eos._protocol.offsets.offset_limit import (
     GlobalTimestamp,
     GroupOffsets,
     NoMatch,
-    Offsets,
     SpecificOffsets,
     SpecificTimestamps,
-    TopicPartition,
 )
 from spark_eos._protocol.offsets.subscription import Assign, Pattern
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
+from spark_eos._session import ReadSession
 from spark_eos._source.group_start import group_start
-from spark_eos._source.read import consumer_settings
 from spark_eos.errors import OptionError
 
 if TYPE_CHECKING:
@@ -32,101 +29,84 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-def offset_reader(options: SourceOptions) -> OffsetReader:
-    """The client that asks for offsets at this isolation level."""
-    check_consumer(consumer_settings(options))
-    return OffsetReader(options.client, options.isolation_level, _retries(options))
-
-
-def open_snapshot(options: SourceOptions, *, waits: bool = False) -> "Snapshot | None":
+def open_snapshot(session: ReadSession, *, waits: bool = False) -> "Snapshot | None":
     """The log that says where a read at isolation level snapshot ends; a stream waits for it."""
-    if options.snapshot is None:
+    if session.options.snapshot is None:
         return None
     from spark_eos._source.snapshot import Snapshot  # it loads Delta
 
-    return Snapshot(options, options.snapshot, waits=waits)
+    return Snapshot(session, session.options.snapshot, waits=waits)
 
 
-def resolve_partitions(
-    reader: OffsetReader, options: SourceOptions
-) -> dict[TopicPartition, str | None]:
+def resolve_partitions(session: ReadSession) -> dict[TopicPartition, str | None]:
     """The partitions to read with their topics' ids; raise for one that does not exist.
 
     A topic that was created a moment ago may not have reached every broker: it is asked for again.
     """
+    options = session.options
     for turn in range(options.num_retries):
-        found = reader.partitions(options.subscription)
+        found = session.offset_reader.partitions(options.subscription)
         missing = _missing(options, found)
         if not missing:
             return found
-        time.sleep(_retries(options).pause_s(turn))
+        session.clock.sleep(session.retries.pause_s(turn))
     raise OptionError(
         f"{missing[0]} does not exist on {options.client.bootstrap_servers}: create it, or correct "
         "assign or subscribe"
     )
 
 
-def starting_offsets(
-    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition]
-) -> Offsets:
+def starting_offsets(session: ReadSession, partitions: set[TopicPartition]) -> Offsets:
     """Where to start, inside what is there: a start before it is a loss, one behind it an error."""
-    offsets = _resolve(reader, options, partitions, start=True)
+    options, reader = session.options, session.offset_reader
+    offsets = _resolve(session, partitions, start=True)
     if not isinstance(options.starting, SpecificOffsets | GroupOffsets):
         return offsets
     option = "startingOffsets"
     if isinstance(options.starting, GroupOffsets):
         option = f"the offset of group '{options.group_id}'"
     earliest, latest = reader.earliest(partitions), reader.latest(partitions)
-    for (topic, partition), offset in offsets.items():
-        first, end = earliest[topic, partition], latest[topic, partition]
+    for partition, offset in offsets.items():
+        first, end = earliest[partition], latest[partition]
         if offset > end:
             raise OptionError(
-                f"{option} of {topic}-{partition} is {offset}, but the partition ends at "
+                f"{option} of {partition} is {offset}, but the partition ends at "
                 f"{end} ({options.isolation_level})"
             )
         if offset < first:
             DataLoss(options.fail_on_data_loss).report(
-                f"{option} of {topic}-{partition} is {offset}, but the partition starts at {first}"
+                f"{option} of {partition} is {offset}, but the partition starts at {first}"
             )
-            offsets[topic, partition] = first
+            offsets[partition] = first
     return offsets
 
 
-def ending_offsets(
-    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition]
-) -> Offsets:
+def ending_offsets(session: ReadSession, partitions: set[TopicPartition]) -> Offsets:
     """Where to end; an end behind what is there would be waited for, so it is an error.
 
     Or, with failOnDataLoss false, it is cut off.
     """
-    offsets = _resolve(reader, options, partitions, start=False)
+    options = session.options
+    offsets = _resolve(session, partitions, start=False)
     if not isinstance(options.ending, SpecificOffsets):
         return offsets
-    latest = reader.latest(partitions)
-    for (topic, partition), offset in offsets.items():
-        end = latest[topic, partition]
+    latest = session.offset_reader.latest(partitions)
+    for partition, offset in offsets.items():
+        end = latest[partition]
         if offset > end:
-            text = f"endingOffsets of {topic}-{partition} is {offset}, but the partition ends at "
+            text = f"endingOffsets of {partition} is {offset}, but the partition ends at "
             text += f"{end} ({options.isolation_level})"
             if options.fail_on_data_loss:
                 raise OptionError(text)
             _LOG.warning("%s: reading up to there", text)
-            offsets[topic, partition] = end
+            offsets[partition] = end
     return offsets
-
-
-def _retries(options: SourceOptions) -> Retries:
-    return Retries(
-        timeout_ms=options.api_timeout_ms,
-        at_least=options.num_retries,
-        interval_ms=options.retry_interval_ms,
-    )
 
 
 def _missing(options: SourceOptions, found: Collection[TopicPartition]) -> list[str]:
     match options.subscription:
         case Assign(partitions):
-            return [f"partition {t}-{p}" for t, p in partitions if (t, p) not in found]
+            return [f"partition {p}" for p in partitions if p not in found]
         case Pattern():  # a topic may come later
             return []
         case subscribed:
@@ -134,25 +114,23 @@ def _missing(options: SourceOptions, found: Collection[TopicPartition]) -> list[
             return [f"topic '{topic}'" for topic in subscribed.topics if topic not in there]
 
 
-def _resolve(
-    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition], *, start: bool
-) -> Offsets:
-    offsets = _limit_offsets(reader, options, partitions, start=start)
-    for topic, partition in sorted(partitions - offsets.keys()):
-        raise OptionError(f"{topic}-{partition} was deleted while its offsets were asked for")
+def _resolve(session: ReadSession, partitions: set[TopicPartition], *, start: bool) -> Offsets:
+    offsets = _limit_offsets(session, partitions, start=start)
+    for partition in sorted(partitions - offsets.keys()):
+        raise OptionError(f"{partition} was deleted while its offsets were asked for")
     return offsets
 
 
 def _limit_offsets(
-    reader: OffsetReader, options: SourceOptions, partitions: set[TopicPartition], *, start: bool
+    session: ReadSession, partitions: set[TopicPartition], *, start: bool
 ) -> Offsets:
-    side = "starting" if start else "ending"
-    limit = options.starting if start else options.ending
+    reader, side = session.offset_reader, "starting" if start else "ending"
+    limit = session.options.starting if start else session.options.ending
     match limit:
         case Everywhere(offset):
             return _numbers(reader, dict.fromkeys(partitions, offset))
         case GroupOffsets():
-            return _numbers(reader, group_start(options, partitions))
+            return _numbers(reader, group_start(session, partitions))
         case SpecificOffsets(offsets):
             _check_partitions(f"{side}Offsets", dict(offsets), partitions)
             return _numbers(reader, dict(offsets))
@@ -175,21 +153,21 @@ def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: N
     found = reader.at(timestamps)
     late = timestamps.keys() - found.keys()
     if late and no_match is NoMatch.ERROR:
-        topic, partition = min(late)
+        partition = min(late)
         raise OptionError(
-            f"no record of {topic}-{partition} is as late as {timestamps[topic, partition]}: give "
+            f"no record of {partition} is as late as {timestamps[partition]}: give "
             "an earlier time, or set startingOffsetsByTimestampStrategy to latest"
         )
     return found | reader.latest(late)
 
 
 def _check_partitions(option: str, named: Offsets, partitions: set[TopicPartition]) -> None:
-    for topic, partition in sorted(partitions - named.keys()):
+    for partition in sorted(partitions - named.keys()):
         hint = "" if option.endswith("ByTimestamp") else ". Use -1 for latest and -2 for earliest"
         raise OptionError(
-            f"{option} must name every partition that is read: {topic}-{partition} is missing{hint}"
+            f"{option} must name every partition that is read: {partition} is missing{hint}"
         )
-    for topic, partition in sorted(named.keys() - partitions):
+    for partition in sorted(named.keys() - partitions):
         raise OptionError(
-            f"{option} names {topic}-{partition}, which is not among the partitions that are read"
+            f"{option} names {partition}, which is not among the partitions that are read"
         )

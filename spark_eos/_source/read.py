@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_eos._kafka.consume.consumer import ConsumerSettings, read
 from spark_eos._kafka.consume.data_loss import DataLoss
 from spark_eos._kafka.consume.range_reader import ReadPolicy
-from spark_eos._options import SourceOptions
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
+from spark_eos._session import ReadSession
 from spark_eos._source.arrow import record_batch
 from spark_eos.errors import DataLossError, SparkEosError
 
@@ -24,17 +23,17 @@ _BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
 def read_range(
-    options: SourceOptions, wanted: OffsetRange, schema: pa.Schema, expected: int | None = None
+    session: ReadSession, wanted: OffsetRange, schema: pa.Schema, expected: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the range, in order; raise at its end where not as many came as `expected`."""
-    settings = consumer_settings(options)
+    options = session.options
     policy = ReadPolicy(
         poll_timeout_ms=options.poll_timeout_ms, data_loss=DataLoss(options.fail_on_data_loss)
     )
     gathered: list[Any] = []
     count = 0
     with _no_garbage_collection():
-        for records in read(settings, wanted, policy):
+        for records in session.cluster.consumers.read(session.consumer_settings, wanted, policy):
             gathered += records
             count += len(records)
             if len(gathered) >= _BATCH_RECORDS or _bytes(gathered) >= _BATCH_BYTES:
@@ -44,15 +43,6 @@ def read_range(
             yield record_batch(wanted, gathered, schema)
     if expected is not None and count != expected:
         raise _miscounted(wanted, count, expected)
-
-
-def consumer_settings(options: SourceOptions) -> ConsumerSettings:
-    """What the consumers of this read's tasks have in common."""
-    return ConsumerSettings(
-        client=options.client,
-        isolation_level=options.isolation_level,
-        group_id=options.group_id or options.group_id_prefix,
-    )
 
 
 def _miscounted(wanted: OffsetRange, count: int, expected: int) -> SparkEosError:

@@ -21,9 +21,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from spark_eos._options import SourceOptions
+from spark_eos._protocol.offsets.divide import PlannedRange
 from spark_eos._protocol.offsets.offset_map import from_map, to_map, topic_ids_of
-from spark_eos._protocol.offsets.offset_range import PlannedRange
 from spark_eos._protocol.offsets.stream_position import StreamPosition
+from spark_eos._session import read_session_of
 from spark_eos._source.batch_offsets import plan_ranges
 from spark_eos._source.filters import Pushed
 from spark_eos._source.read import read_range
@@ -48,7 +49,8 @@ class _Read:
             raise partition.value
         schema = to_arrow_schema(source_schema(self._options.include_headers), timezone="UTC")
         planned: PlannedRange = partition.value
-        return read_range(self._options, planned.range, schema, planned.records)
+        session = read_session_of(self._options)
+        return read_range(session, planned.range, schema, planned.records)
 
 
 class BatchReader(_Read, DataSourceReader):
@@ -69,7 +71,8 @@ class BatchReader(_Read, DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One task for each range."""
-        return [InputPartition(planned) for planned in plan_ranges(self._options, self._pushed)]
+        session = read_session_of(self._options)
+        return [InputPartition(planned) for planned in plan_ranges(session, self._pushed)]
 
 
 class _PushFilters:
@@ -90,7 +93,7 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _offsets(self) -> StreamOffsets:
         # Not in tasks, which only read: it holds a client.
-        return StreamOffsets(self._options)
+        return StreamOffsets(read_session_of(self._options))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a new query starts."""

@@ -5,28 +5,21 @@ known of that query, so nothing may be read.
 """
 
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.metadata import cluster_id, topic_ids
-from spark_eos._kafka.consume.visibility import fates
 from spark_eos._log import TransactionLog
-from spark_eos._log.location import log_exists
-from spark_eos._options import SourceOptions
 from spark_eos._options.snapshot import SnapshotOptions
-from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition
-from spark_eos._protocol.offsets.offset_range import OffsetRange
 from spark_eos._protocol.offsets.snapshot import BatchOutput, limited, outputs, whole_batches
+from spark_eos._protocol.offsets.topic_partition import OffsetRange, Offsets, TopicPartition
 from spark_eos._protocol.transactions.fate import Fate
 from spark_eos._protocol.transactions.transaction import TransactionRecord
+from spark_eos._session import ReadSession
 from spark_eos.errors import BrokerUnreachableError, OptionError, TopicReplacedError
 
 _LOG = logging.getLogger(__name__)
 
-_LOOK_MS: Final = 10_000
+_LOOK_S: Final = 10.0
 _TELL_EVERY_S: Final = 60.0
 
 
@@ -35,17 +28,15 @@ class Snapshot:
 
     def __init__(
         self,
-        options: SourceOptions,
+        session: ReadSession,
         snapshot: SnapshotOptions,
         *,
         waits: bool = False,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._options = options
+        self._session = session
         self._snapshot = snapshot
         self._waits = waits
-        self._clock = clock
-        self._cluster_id = cluster_id(options.client, Deadline.after_ms(options.api_timeout_ms))
+        self._cluster_id = session.cluster.metadata.cluster_id(session.deadline())
         self._log: TransactionLog | None = None
         self._query_id: str | None = None
         self._batches: list[BatchOutput] = []
@@ -115,8 +106,8 @@ class Snapshot:
     def _topic_ids(self, rows: list[TransactionRecord]) -> dict[str, str]:
         """The ids that the topics have now, as far as the log knows topics by their ids."""
         topics = sorted({topic for row in rows for topic, _ in row.topic_ids})
-        deadline = Deadline.after_ms(self._options.api_timeout_ms)
-        found = topic_ids(self._options.client, topics, deadline) if topics else {}
+        ask = self._session.cluster.metadata.topic_ids
+        found = ask(topics, self._session.deadline()) if topics else {}
         return {topic: topic_id for topic, topic_id in found.items() if topic_id is not None}
 
     def _newest_log(self) -> TransactionLog | None:
@@ -125,14 +116,14 @@ class Snapshot:
         if self._log is not None:
             seen = self._log.version
             self._log.refresh()
-        elif not self._waits or log_exists(location, {}):
-            self._log = TransactionLog.existing(location)
+        elif not self._waits or self._session.has_log(location):
+            self._log = self._session.open_log(location)
         if self._log is not None and self._query_id is None and self._log.version != seen:
             self._query_id = _query_id(self._log, self._snapshot, waits=self._waits)
         return self._log
 
     def _tell_what_is_missing(self) -> None:
-        now = self._clock()
+        now = self._session.clock.monotonic()
         if self._told_at is not None and now - self._told_at < _TELL_EVERY_S:
             return
         self._told_at = now
@@ -148,12 +139,12 @@ class Snapshot:
     def _here(self, rows: list[TransactionRecord]) -> list[TransactionRecord]:
         """Without what the query wrote before it moved to this cluster."""
         here = [r for r in rows if r.cluster_id in (None, self._cluster_id)]
+        servers = self._session.cluster.config.bootstrap_servers
         if rows and not here and not self._batches:
             raise OptionError(
                 f"the output of query {self._query_id} is on the Kafka cluster"
-                f" {rows[0].cluster_id}, and {self._options.client.bootstrap_servers} is cluster"
-                f" {self._cluster_id}: set kafka.bootstrap.servers to the cluster that the query"
-                " writes to"
+                f" {rows[0].cluster_id}, and {servers} is cluster {self._cluster_id}: set"
+                " kafka.bootstrap.servers to the cluster that the query writes to"
             )
         return here
 
@@ -164,9 +155,9 @@ class Snapshot:
             return replace(batch, pending=()) if not batch.aborted and not written else batch
         asked = [(r.identity.transactional_id, r.partitions) for r in written]
         # What is not known to be committed within this time is read the next time.
-        deadline = Deadline.after_ms(min(self._options.api_timeout_ms, _LOOK_MS))
+        deadline = self._session.deadline().at_most_s(_LOOK_S)
         try:
-            said = fates(self._options.client, asked, deadline)
+            said = self._session.cluster.fates(asked, deadline)
         except BrokerUnreachableError:
             return batch
         if all(fate is Fate.COMMITTED for fate in said.values()):

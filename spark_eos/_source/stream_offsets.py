@@ -17,19 +17,18 @@ false the query goes on:
    out, and it is a new topic in the next one.
 """
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from spark_eos._kafka.consume.data_loss import DataLoss
-from spark_eos._options import SourceOptions
 from spark_eos._protocol.offsets.admission import available, rate_limited
-from spark_eos._protocol.offsets.offset_limit import LATEST, Everywhere, Offsets, TopicPartition
-from spark_eos._protocol.offsets.offset_range import OffsetRange, divide
+from spark_eos._protocol.offsets.divide import divide
+from spark_eos._protocol.offsets.offset_limit import LATEST, Everywhere
 from spark_eos._protocol.offsets.stream_position import StreamPosition, TopicIds, replaced
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
+from spark_eos._protocol.offsets.topic_partition import OffsetRange, Offsets, TopicPartition
+from spark_eos._session import ReadSession
 from spark_eos._source.offsets import (
-    offset_reader,
     open_snapshot,
     resolve_partitions,
     starting_offsets,
@@ -42,12 +41,12 @@ _NAMED: Final = 10
 class StreamOffsets:
     """The answers to Spark's questions about offsets."""
 
-    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        self._options = options
-        self._clock = clock
-        self._reader = offset_reader(options)
-        self._loss = DataLoss(options.fail_on_data_loss)
-        self._snapshot = open_snapshot(options, waits=True)
+    def __init__(self, session: ReadSession) -> None:
+        self._session = session
+        self._options = session.options
+        self._reader = session.offset_reader
+        self._loss = DataLoss(session.options.fail_on_data_loss)
+        self._snapshot = open_snapshot(session, waits=True)
         self._topic_ids: TopicIds = {}  # as Kafka told them last
         self._first_ids: TopicIds = {}  # of topics whose start came without an id
         self._reported: set[tuple[str, str]] = set()
@@ -58,8 +57,8 @@ class StreamOffsets:
 
     def initial(self) -> StreamPosition:
         """Where a query without a checkpoint starts."""
-        partitions = resolve_partitions(self._reader, self._options)
-        start = starting_offsets(self._reader, self._options, set(partitions))
+        partitions = resolve_partitions(self._session)
+        start = starting_offsets(self._session, set(partitions))
         if self._snapshot is not None and self._options.starting == Everywhere(LATEST):
             # Without such a query nothing of it is below the latest offsets: they are its start.
             start = self._snapshot.cut(start) or start
@@ -114,11 +113,8 @@ class StreamOffsets:
         else:
             latest = {p: offset for p, offset in self._target.offsets.items() if p in there}
         self._report_missing(begin, begin.keys() - latest.keys(), there)
-        for topic, partition in sorted(p for p in latest if latest[p] < begin.get(p, 0)):
-            self._loss.report(
-                f"{topic}-{partition} was read up to offset {begin[topic, partition]} and now ends "
-                f"at {latest[topic, partition]}"
-            )
+        for p in sorted(p for p in latest if latest[p] < begin.get(p, 0)):
+            self._loss.report(f"{p} was read up to offset {begin[p]} and now ends at {latest[p]}")
         return latest
 
     def _limited(self, begin: Offsets, latest: Offsets, most: int | None) -> Offsets | None:
@@ -151,13 +147,13 @@ class StreamOffsets:
                 option, kind = "subscribe", "topics"
             case Pattern():
                 option, kind = "subscribePattern", "topics"
-        for topic, partition in sorted(missing):
-            read = f"any more, it was read up to offset {start[topic, partition]}"
-            if (topic, partition) in there.keys() - subscribed:
-                told = f"{topic}-{partition} is not among the {kind} of {option} {read}"
+        for partition in sorted(missing):
+            read = f"any more, it was read up to offset {start[partition]}"
+            if partition in there.keys() - subscribed:
+                told = f"{partition} is not among the {kind} of {option} {read}"
                 self._loss.report_left_out(told, option)
             else:
-                self._loss.report(f"{topic}-{partition} does not exist {read}")
+                self._loss.report(f"{partition} does not exist {read}")
 
     def _note(self, partitions: Mapping[TopicPartition, str | None]) -> TopicIds:
         """The ids among what Kafka told of partitions. They are kept for `ranges`."""
@@ -215,13 +211,13 @@ class StreamOffsets:
         if not new:
             return start
         earliest = self._reader.earliest(new)
-        for topic, partition in new:
-            first = earliest.get((topic, partition))
+        for partition in new:
+            first = earliest.get(partition)
             if first is None:
-                self._loss.report(f"the new partition {topic}-{partition} does not exist any more")
+                self._loss.report(f"the new partition {partition} does not exist any more")
             elif first > 0:
                 self._loss.report(
-                    f"the new partition {topic}-{partition} starts at offset {first}, not at 0"
+                    f"the new partition {partition} starts at offset {first}, not at 0"
                 )
         return start | earliest
 
@@ -230,7 +226,7 @@ class StreamOffsets:
         least = self._options.min_offsets_per_trigger
         if least is None or self._frozen:
             return False
-        now = self._clock()
+        now = self._session.clock.monotonic()
         waited_ms = None if self._last_trigger is None else (now - self._last_trigger) * 1000
         if (
             waited_ms is not None

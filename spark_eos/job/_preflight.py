@@ -19,8 +19,9 @@ from spark_eos._options import (
     sink_options,
     stream_options,
 )
+from spark_eos._session import read_session_of
 from spark_eos._sink.driver.preflight import check_cluster, check_topic
-from spark_eos._source.offsets import offset_reader, resolve_partitions
+from spark_eos._source.offsets import resolve_partitions
 from spark_eos.job._sections import VERSION, BatchSink, DeadLetter, Job, Section, Sink, Source
 
 
@@ -31,7 +32,7 @@ def preflight(job: Job) -> None:
     for section in sections:
         if isinstance(section, Source):
             options = stream_options(section.options)
-            resolve_partitions(offset_reader(options), options)
+            resolve_partitions(read_session_of(options))
     for written in sinks:
         if written is not None:
             cluster = Cluster(written.client)
@@ -40,7 +41,7 @@ def preflight(job: Job) -> None:
             (check_cluster if transactional else check_topic)(written, cluster, deadline)
             for section in sections:
                 if isinstance(section, DeadLetter):
-                    cluster.partition_counts([section.topic], deadline)
+                    cluster.metadata.partition_counts([section.topic], deadline)
 
 
 def _write_options(section: Section) -> WriteOptions | None:

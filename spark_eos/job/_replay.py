@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from spark_eos._log import TransactionLog
 from spark_eos._log.location import log_exists
 from spark_eos._options import BatchWriteOptions, batch_options, batch_write_options
+from spark_eos._session import read_session_of
 from spark_eos._source.batch_offsets import plan_ranges
 from spark_eos._source.filters import Pushed
 
 
 def check_micro_batches(options: Mapping[str, str]) -> None:
     """Raise unless each micro-batch that a read with these options names can be read."""
-    plan_ranges(batch_options(options), Pushed())
+    plan_ranges(read_session_of(batch_options(options)), Pushed())
 
 
 def has_written(sink: Mapping[str, str], application: str) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 
 from spark_eos._options import batch_options
+from spark_eos._session import read_session_of
 from spark_eos._source.batch_offsets import plan_ranges
 from spark_eos._source.filters import Pushed
 from spark_eos._source.read import read_range
@@ -16,12 +17,12 @@ def rows(scenario, **options):
     from pyspark.sql.pandas.types import to_arrow_schema
 
     given = {"kafka.bootstrap.servers": scenario.bootstrap_servers, "subscribe": scenario.topic}
-    parsed = batch_options(given | options)
+    session = read_session_of(batch_options(given | options))
     schema = to_arrow_schema(source_schema(False), timezone="UTC")
     return [
         value.decode()
-        for planned in plan_ranges(parsed, Pushed())
-        for batch in read_range(parsed, planned.range, schema, planned.records)
+        for planned in plan_ranges(session, Pushed())
+        for batch in read_range(session, planned.range, schema, planned.records)
         for value in batch.column("value").to_pylist()
     ]
 

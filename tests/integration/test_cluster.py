@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
+from spark_eos._kafka.admin.metadata import ClusterMetadata
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator.client import CoordinatorClient
 from spark_eos._protocol.transactions.outcome import Outcome
@@ -37,8 +37,9 @@ def config(kafka: EmbeddedKafka) -> ClientConfig:
 
 def test_partitions_are_counted(topic: TopicFactory, config: ClientConfig) -> None:
     three, one = topic(3), topic()
-    assert partition_counts(config, [three, one, three], soon()) == {three: 3, one: 1}
-    assert partition_counts(config, [], soon()) == {}
+    metadata = ClusterMetadata(config)
+    assert metadata.partition_counts([three, one, three], soon()) == {three: 3, one: 1}
+    assert metadata.partition_counts([], soon()) == {}
 
 
 def test_missing_topic_is_named_and_not_created(tmp_path: Path) -> None:
@@ -47,20 +48,20 @@ def test_missing_topic_is_named_and_not_created(tmp_path: Path) -> None:
         config = ClientConfig.from_options({"bootstrap.servers": own.bootstrap_servers})
         for _ in range(2):
             with pytest.raises(OptionError, match="topic 'typo' does not exist"):
-                partition_counts(config, ["typo"], soon())
+                ClusterMetadata(config).partition_counts(["typo"], soon())
         listed = AdminClient({"bootstrap.servers": own.bootstrap_servers}).list_topics(timeout=20)
         assert "typo" not in listed.topics
 
 
 def test_the_limit_is_the_brokers_own(config: ClientConfig) -> None:
-    assert max_transaction_timeout_ms(config, soon()) == 900_000
+    assert ClusterMetadata(config).max_transaction_timeout_ms(soon()) == 900_000
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda config, deadline: partition_counts(config, ["t"], deadline),
-        max_transaction_timeout_ms,
+        lambda config, deadline: ClusterMetadata(config).partition_counts(["t"], deadline),
+        lambda config, deadline: ClusterMetadata(config).max_transaction_timeout_ms(deadline),
     ],
 )
 def test_unreachable_servers_are_named_within_the_deadline(
@@ -112,7 +113,7 @@ def login(server: str, password: str) -> ClientConfig:
 
 def test_both_clients_log_in_with_the_same_options(login_server: str) -> None:
     config = login(login_server, PASSWORD)
-    assert max_transaction_timeout_ms(config, soon()) == 900_000
+    assert ClusterMetadata(config).max_transaction_timeout_ms(soon()) == 900_000
     client = CoordinatorClient(config)
     assert client.describe(["nobody"], soon()) == {"nobody": None}
     client.close()
@@ -124,7 +125,7 @@ def test_refused_login_is_said_at_once_and_without_the_password(login_server: st
     asked: list[Callable[[], Any]] = [
         lambda: client.describe(["nobody"], soon()),
         lambda: client.list_open(soon()),
-        lambda: max_transaction_timeout_ms(wrong, soon()),
+        lambda: ClusterMetadata(wrong).max_transaction_timeout_ms(soon()),
     ]
     for ask in asked:
         started = time.monotonic()

@@ -20,9 +20,10 @@ from spark_eos._deadline import Deadline
 from spark_eos._kafka.admin.group import ConsumerGroups
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._options import stream_options
-from spark_eos._protocol.offsets.offset_limit import Offsets
 from spark_eos._protocol.offsets.offset_map import to_map
+from spark_eos._protocol.offsets.topic_partition import Offsets
 from spark_eos._recovery.group_offsets import put_back
+from spark_eos._session import read_session_of
 from spark_eos._source.stream_offsets import StreamOffsets
 from spark_eos.errors import BrokerUnreachableError, OptionError
 from spark_eos.testing import EmbeddedKafka
@@ -81,7 +82,7 @@ class Group:
         """Where a new query starts with `startingOffsets` group."""
         given = {"kafka.bootstrap.servers": self.servers, "subscribe": self.topic}
         options = stream_options(given | {"startingOffsets": "group", "group.id": self.id})
-        found = StreamOffsets(options).initial().offsets
+        found = StreamOffsets(read_session_of(options)).initial().offsets
         return [found[self.topic, partition] for partition in (0, 1)]
 
     def restore(self, *offsets: int, topic: str | None = None) -> Offsets:

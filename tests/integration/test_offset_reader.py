@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
 from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.testing import EmbeddedKafka
@@ -21,7 +22,7 @@ RETRIES = Retries(timeout_ms=60_000, at_least=3, interval_ms=10)
 
 def reader(kafka: EmbeddedKafka, isolation: str = "read_committed") -> OffsetReader:
     config = ClientConfig.from_options({"bootstrap.servers": kafka.bootstrap_servers})
-    return OffsetReader(config, isolation, RETRIES)
+    return OffsetReader(config, IsolationLevel(isolation), RETRIES)
 
 
 def write(kafka: EmbeddedKafka, topic: str, *times: int, transaction: bool = False) -> Producer:
@@ -126,7 +127,7 @@ def test_offsets_are_told_by_the_new_leader_when_one_dies(
 def test_cluster_that_is_away_is_named_after_its_tries() -> None:
     config = ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"})
     asked = OffsetReader(
-        config, "read_committed", Retries(timeout_ms=300, at_least=2, interval_ms=1)
+        config, IsolationLevel.READ_COMMITTED, Retries(timeout_ms=300, at_least=2, interval_ms=1)
     )
     started = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1 did not .* 300 ms .*refused"):

@@ -18,7 +18,7 @@ from spark_eos._log import TransactionLog
 from spark_eos._options import batch_write_options, stream_options
 from spark_eos._protocol.transactions.decision import decision_rows
 from spark_eos._protocol.transactions.replay import QueryTail
-from spark_eos._session import session_of
+from spark_eos._session import read_session_of, session_of
 from spark_eos._sink.driver import commit as commit_step
 from spark_eos._sink.message import running_batch
 from spark_eos._source.snapshot import Snapshot
@@ -149,7 +149,7 @@ def test_snapshot_is_that_of_the_cluster_that_is_read(query, elsewhere):
         given["transactionLog"] = options.transaction_log
         given["kafka.bootstrap.servers"] = options.client.bootstrap_servers
         read = stream_options(given)
-        return Snapshot(read, read.snapshot)
+        return Snapshot(read_session_of(read), read.snapshot)
 
     with pytest.raises(OptionError, match=r"the output of query .* is on the Kafka cluster"):
         snapshot(elsewhere).batches(0, 0)

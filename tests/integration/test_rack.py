@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.metadata import max_transaction_timeout_ms, partition_counts
+from spark_eos._kafka.admin.metadata import ClusterMetadata
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.consume.visibility import fates
 from spark_eos._protocol.transactions.fate import Fate
@@ -80,8 +80,8 @@ def test_question_that_any_broker_can_answer_is_answered_while_one_is_frozen(
     try:
         for _ in range(QUESTIONS):
             deadline = Deadline.after_ms(DEADLINE_MS)
-            assert partition_counts(config, [name], deadline) == {name: 2}
-            assert max_transaction_timeout_ms(config, deadline) == 900_000
+            assert ClusterMetadata(config).partition_counts([name], deadline) == {name: 2}
+            assert ClusterMetadata(config).max_transaction_timeout_ms(deadline) == 900_000
             assert deadline.remaining_ms > DEADLINE_MS / 2
     finally:
         racks.resume(1)

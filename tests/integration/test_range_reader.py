@@ -14,11 +14,11 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._kafka.consume import consumer
-from spark_eos._kafka.consume.consumer import ConsumerSettings, read
+from spark_eos._kafka.consume.consumer import ConsumerPool, ConsumerSettings
 from spark_eos._kafka.consume.data_loss import DataLoss
 from spark_eos._kafka.consume.range_reader import ReadPolicy
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.isolation import IsolationLevel
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 from spark_eos.errors import BrokerUnreachableError, DataLossError
 from spark_eos.testing import EmbeddedKafka
 
@@ -32,6 +32,12 @@ class Log:
         self.servers, self.topic = servers, topic
         self.admin = AdminClient({"bootstrap.servers": servers})
         self._next = 0
+        self.pools: dict[ClientConfig, ConsumerPool] = {}
+
+    @property
+    def kept(self) -> list[Any]:
+        """The consumers that are warm."""
+        return [consumer for pool in self.pools.values() for consumer in pool._warm.values()]
 
     def write(self, count: int, end: str | None = None, size: int = 1) -> Producer:
         """Numbered records; with `end` in a transaction that is committed, aborted or left open."""
@@ -68,9 +74,10 @@ class Log:
         **client: Any,
     ) -> Iterator[list[Any]]:
         config = ClientConfig.from_options({"bootstrap.servers": self.servers, **client})
-        settings = ConsumerSettings(client=config, isolation_level=isolation, group_id="g")
+        settings = ConsumerSettings(isolation_level=IsolationLevel(isolation), group_id="g")
         policy = ReadPolicy(poll_timeout_ms=timeout_ms, data_loss=loss or DataLoss(fail=True))
-        return read(settings, OffsetRange(self.topic, 0, start, end), policy)
+        pool = self.pools.setdefault(config, ConsumerPool(config))
+        return pool.read(settings, OffsetRange(self.topic, 0, start, end), policy)
 
     def offsets(self, start: int, end: int, **options: Any) -> list[int]:
         return [m.offset() for records in self.read(start, end, **options) for m in records]
@@ -78,14 +85,11 @@ class Log:
 
 @pytest.fixture
 def log(kafka: EmbeddedKafka, topic: Any) -> Iterator[Log]:
-    close_warm_consumers()  # those of other tests in this process
-    yield Log(kafka.bootstrap_servers, topic())
-    close_warm_consumers()
-
-
-def close_warm_consumers() -> None:
-    while consumer._warm:
-        consumer._warm.popitem()[1].close()
+    log = Log(kafka.bootstrap_servers, topic())
+    yield log
+    for pool in log.pools.values():
+        pool.close()
+    assert log.kept == []
 
 
 def test_any_range_of_a_log_is_read_whole_by_one_warm_consumer(log: Log) -> None:
@@ -93,7 +97,7 @@ def test_any_range_of_a_log_is_read_whole_by_one_warm_consumer(log: Log) -> None
     log.write(3000)
     choice = random.Random(7)
     log.offsets(0, 1)
-    (kept,) = consumer._warm.values()
+    (kept,) = log.kept
     for _ in range(150):
         start = choice.randrange(3000)
         end = choice.randrange(start, 3001)
@@ -103,7 +107,7 @@ def test_any_range_of_a_log_is_read_whole_by_one_warm_consumer(log: Log) -> None
                 break
             continue
         assert log.offsets(start, end) == list(range(start, end))
-    assert list(consumer._warm.values()) == [kept]
+    assert log.kept == [kept]
     assert kept.assignment() == []  # it fetches nothing between two ranges
 
 
@@ -198,7 +202,7 @@ def test_end_that_never_comes_is_waited_for_and_then_named(log: Log) -> None:
     log.write(5)
     with pytest.raises(BrokerUnreachableError, match=r"nothing came at offset 5 for 700 ms .* 5"):
         log.offsets(0, 9, timeout_ms=700)
-    assert not consumer._warm  # a consumer that met trouble is not used again
+    assert not log.kept  # a consumer that met trouble is not used again
     threading.Timer(0.5, lambda: log.write(4)).start()
     assert log.offsets(0, 9) == list(range(9))
 

@@ -10,7 +10,8 @@ from spark_eos._log.retention import expire
 from spark_eos._log.table import LogTable
 from spark_eos._options import batch_write_options, stream_options
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._source.offsets import offset_reader, resolve_partitions
+from spark_eos._session import read_session_of
+from spark_eos._source.offsets import resolve_partitions
 from spark_eos._source.snapshot import Snapshot
 from spark_eos.errors import OptionError
 from tests.integration.test_commit_and_abort import Query
@@ -40,11 +41,11 @@ class Application:
     def snapshot(self):
         given = {"subscribe": self._query.topic, "isolation.level": "snapshot"}
         self.options = stream_options(self._servers | given | {"transactionLog": self.log})
-        return Snapshot(self.options, self.options.snapshot)
+        return Snapshot(read_session_of(self.options), self.options.snapshot)
 
     def check_all_is_seen(self, snapshot):
-        reader = offset_reader(self.options)
-        latest = reader.latest(resolve_partitions(reader, self.options))
+        session = read_session_of(self.options)
+        latest = session.offset_reader.latest(resolve_partitions(session))
         assert sum(latest.values()) > 0
         assert snapshot.cut(latest) == latest
 

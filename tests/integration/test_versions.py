@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.coordinator.client import CoordinatorClient
-from spark_eos._log import Retention, TransactionLog, delta
+from spark_eos._log import Retention, TransactionLog, transaction_log
 from spark_eos._log.files import FileStore
 from spark_eos._log.retention import expire
+from spark_eos._log.table import LogTable
 from spark_eos._options import batch_write_options
 from spark_eos._sink.driver import commit as commit_step
 from spark_eos._sink.message import TaskMessage
@@ -72,7 +72,7 @@ class Application:
         """As if it had been idle for so long: ids are kept for a week, and so are rows."""
         log = self._given["transactionLog"]
         later = datetime.now(UTC) + timedelta(days=days)
-        expire(DeltaTable(log), FileStore(log, {}), Retention(), later)
+        expire(LogTable(FileStore(log, {})), Retention(), later)
 
     def check(self, *values):
         servers, topic = self._given["kafka.bootstrap.servers"], self._given["topic"]
@@ -219,7 +219,7 @@ def test_version_that_expired_is_refused_with_rows_and_skipped_without(applicati
     application.write(2, ["a"])
     application.expire()
     application.expire(days=17)
-    monkeypatch.setattr(delta, "datetime", in_days(17))
+    monkeypatch.setattr(transaction_log, "datetime", in_days(17))
     log = TransactionLog.open(application.options(2).transaction_log)
     assert log.batch(application.options(2).query_id, 2) is None
     application.write(2, [], [])

@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.consume.visibility import fates
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.testing import EmbeddedKafka
 

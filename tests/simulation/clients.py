@@ -10,15 +10,12 @@ from spark_eos._checkpoint.checkpoint import Checkpoint
 from spark_eos._kafka.coordinator.client import EndAnswer, TransactionListing
 from spark_eos._log import TransactionLog
 from spark_eos._protocol.offsets.offset_map import from_map
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.fate import Fate
 from spark_eos._protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
 from spark_eos._protocol.transactions.ownership import ProducerEpoch
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._protocol.transactions.transaction import (
-    PartitionOffsets,
-    PreparedTransaction,
-    TransactionDescription,
-)
+from spark_eos._protocol.transactions.transaction import PreparedTransaction, TransactionDescription
 from spark_eos._session import Session, Sessions
 from spark_eos.errors import (
     BrokerUnreachableError,
@@ -260,21 +257,8 @@ class ConsumerGroups:
         return Fate.COMMITTED if moved else Fate.ABORTED
 
 
-class Cluster:
-    """The broker in memory. It takes every job, if it answers."""
-
-    def __init__(self, config):
-        self.config = config
-        self.coordinator = CoordinatorClient(config)
-        self.groups = ConsumerGroups()
-
-    def producer(self, transactional_id, *, timeout_ms, send_timeout_ms):
-        return TransactionalProducer(
-            self.config, transactional_id, timeout_ms=timeout_ms, send_timeout_ms=send_timeout_ms
-        )
-
-    def check_config(self):
-        """There is no client that could refuse it."""
+class ClusterMetadata:
+    """What the broker says of itself."""
 
     def max_transaction_timeout_ms(self, deadline):
         return port("DescribeConfigs", lambda: None, _no_answer)
@@ -294,6 +278,24 @@ class Cluster:
     def end_offsets(self, partitions, deadline):
         """Nobody writes the source's topic here, so there is no end to tell."""
         return port("ListOffsets", dict, _no_answer)
+
+
+class Cluster:
+    """The broker in memory. It takes every job, if it answers."""
+
+    def __init__(self, config):
+        self.config = config
+        self.coordinator = CoordinatorClient(config)
+        self.groups = ConsumerGroups()
+        self.metadata = ClusterMetadata()
+
+    def producer(self, transactional_id, *, timeout_ms, send_timeout_ms):
+        return TransactionalProducer(
+            self.config, transactional_id, timeout_ms=timeout_ms, send_timeout_ms=send_timeout_ms
+        )
+
+    def check_config(self):
+        """There is no client that could refuse it."""
 
     def fates(self, transactions, deadline):
         """What read_committed makes of the last record of each transaction."""

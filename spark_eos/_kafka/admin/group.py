@@ -18,8 +18,9 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.admin.client import TRANSIENT, Admin, timeout_s
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.offset_map import from_map
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 from spark_eos._protocol.transactions.fate import Fate
 from spark_eos.errors import BrokerUnreachableError, GroupInUseError, OptionError
 
@@ -87,7 +88,9 @@ class ConsumerGroups:
         """
         while True:
             try:
-                return self._committed(group_id, partitions, "read_committed", deadline)
+                return self._committed(
+                    group_id, partitions, IsolationLevel.READ_COMMITTED, deadline
+                )
             except KafkaException as exception:
                 code = exception.args[0].code()
                 if code not in TRANSIENT and code >= 0:
@@ -116,7 +119,7 @@ class ConsumerGroups:
                 if place.error is not None and place.error.code() not in left_out:
                     raise KafkaException(place.error)
             taken = [place for place in answer.topic_partitions if place.error is None]
-            return {(place.topic, place.partition): place.offset for place in taken}
+            return {TopicPartition(place.topic, place.partition): place.offset for place in taken}
 
         return self._ask(group_id, ask, deadline) or {}
 
@@ -141,7 +144,7 @@ class ConsumerGroups:
         self,
         group_id: str,
         partitions: Sequence[TopicPartition],
-        isolation_level: str,
+        isolation_level: IsolationLevel,
         deadline: Deadline,
     ) -> Offsets:
         """Ask once. At read_committed, offsets in an open transaction are no answer.
@@ -153,7 +156,7 @@ class ConsumerGroups:
             self._config.librdkafka(
                 **{
                     "group.id": group_id,
-                    "isolation.level": isolation_level,
+                    "isolation.level": isolation_level.value,
                     "enable.auto.commit": False,
                     "reconnect.backoff.ms": 10,
                     "retry.backoff.ms": 20,
@@ -171,7 +174,7 @@ class ConsumerGroups:
         for place in answer:
             if place.error is not None:
                 raise KafkaException(place.error)
-        return {(p.topic, p.partition): p.offset for p in answer if p.offset >= 0}
+        return {TopicPartition(p.topic, p.partition): p.offset for p in answer if p.offset >= 0}
 
     def _not_told(
         self, group_id: str, partitions: Sequence[TopicPartition]
@@ -179,7 +182,7 @@ class ConsumerGroups:
         """Tell an open transaction, whose offsets are known and not stable, from no answer."""
         try:
             why = Deadline.after_ms(_WHY_MS)
-            self._committed(group_id, partitions, "read_uncommitted", why)
+            self._committed(group_id, partitions, IsolationLevel.READ_UNCOMMITTED, why)
         except KafkaException as exception:
             reason = self._config.redact(exception.args[0].str())
             return BrokerUnreachableError(

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import IsolationLevel as ConfluentLevel
+from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
@@ -18,8 +19,9 @@ from spark_eos._kafka.admin.client import NOT_AUTHORIZED, Admin, timeout_s
 from spark_eos._kafka.admin.metadata import describe_topics
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator.topic_id import topic_id_text
-from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe, Subscription
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 from spark_eos.errors import BrokerUnreachableError, OptionError
 
 T = TypeVar("T")
@@ -46,9 +48,11 @@ class Retries:
 class OffsetReader:
     """Asks one cluster, with one client that is kept."""
 
-    def __init__(self, config: ClientConfig, isolation_level: str, retries: Retries) -> None:
+    def __init__(
+        self, config: ClientConfig, isolation_level: IsolationLevel, retries: Retries
+    ) -> None:
         self._config = config
-        self._isolation = IsolationLevel[isolation_level.upper()]
+        self._isolation = ConfluentLevel[isolation_level.in_kafka.name]
         self._retries = retries
         self._admin = Admin(config)
 
@@ -102,10 +106,10 @@ class OffsetReader:
         """
         found = self.latest(partitions)
         behind = [p for p in found if found[p] < known.get(p, 0)]
-        if not behind or self._isolation is IsolationLevel.READ_UNCOMMITTED:
+        if not behind or self._isolation is ConfluentLevel.READ_UNCOMMITTED:
             return found
         spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        ends = self._list(dict.fromkeys(behind, spec), IsolationLevel.READ_UNCOMMITTED)
+        ends = self._list(dict.fromkeys(behind, spec), ConfluentLevel.READ_UNCOMMITTED)
         return found | {p: known[p] for p, end in ends.items() if end >= known[p]}
 
     def _partitions(
@@ -125,7 +129,7 @@ class OffsetReader:
     ) -> dict[TopicPartition, str | None]:
         described = describe_topics(self._admin, topics, deadline)
         return {
-            (topic, partition.id): topic_id_text(known.topic_id)
+            TopicPartition(topic, partition.id): topic_id_text(known.topic_id)
             for topic, known in described.items()
             if known is not None
             for partition in known.partitions
@@ -138,7 +142,7 @@ class OffsetReader:
             raise _PassingError(self._config.redact(exception.args[0].str())) from None
 
     def _list(
-        self, specs: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel | None = None
+        self, specs: Mapping[TopicPartition, OffsetSpec], isolation: ConfluentLevel | None = None
     ) -> Offsets:
         """What each specification is in numbers, at the reader's isolation level or another one."""
         found: Offsets = {}
@@ -154,7 +158,7 @@ class OffsetReader:
         self,
         left: dict[TopicPartition, OffsetSpec],
         found: Offsets,
-        isolation: IsolationLevel,
+        isolation: ConfluentLevel,
         deadline: Deadline,
     ) -> None:
         """Move what is answered from `left` to `found`; raise where some are not."""
@@ -165,7 +169,7 @@ class OffsetReader:
         )
         troubles: dict[TopicPartition, str] = {}
         for place, future in futures.items():
-            partition = (place.topic, place.partition)
+            partition = TopicPartition(place.topic, place.partition)
             answer = self._answer(future, place, deadline)
             if isinstance(answer, str):
                 troubles[partition] = answer
@@ -178,9 +182,9 @@ class OffsetReader:
         there = self._describe(topics, deadline)
         for partition in troubles.keys() - there.keys():  # it does not exist: that is the answer
             del left[partition]
-        for (topic, partition_id), trouble in sorted(troubles.items()):
-            if (topic, partition_id) in there:
-                raise _PassingError(f"{topic}-{partition_id}: {trouble}")
+        for partition, trouble in sorted(troubles.items()):
+            if partition in there:
+                raise _PassingError(f"{partition}: {trouble}")
 
     def _answer(self, future: Any, place: ConfluentPartition, deadline: Deadline) -> int | str:
         """The offset, or a text where there is none."""

@@ -13,7 +13,8 @@ from confluent_kafka import Consumer, Message
 
 from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
 from spark_eos._kafka.consume.range_reader import RangeReader, ReadPolicy
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.isolation import IsolationLevel
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 
 # What a user may change with kafka.*; the rest is fixed below.
 _TUNING: Final = {
@@ -25,66 +26,74 @@ _TUNING: Final = {
 }
 # Both, or none where the user has one of them: they are compared.
 _RECONNECT: Final = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 1000}
-# A worker has one for each cluster and isolation level that its query reads.
+# A worker has one for each isolation level that its query reads.
 _MOST_WARM: Final = 4
-
-_warm: dict["ConsumerSettings", Any] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """What tells two consumers apart."""
+    """What tells two consumers of one cluster apart."""
 
-    client: ClientConfig
-    isolation_level: str
+    isolation_level: IsolationLevel
     group_id: str
 
 
-def check_consumer(settings: ConsumerSettings) -> None:
-    """Raise OptionError for a setting that a consumer of a task would fail with."""
-    check_librdkafka(settings.client, _librdkafka(settings))
+class ConsumerPool:
+    """The consumers of one cluster that a process keeps warm."""
 
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._warm: dict[ConsumerSettings, Any] = {}
 
-def read(
-    settings: ConsumerSettings, wanted: OffsetRange, policy: ReadPolicy
-) -> Iterator[list[Message]]:
-    """The records of the range in order, a list for each call to the consumer."""
-    if wanted.size == 0:
-        return
-    # Out of the pool while in use: a second range never moves the first one's consumer.
-    consumer = _warm.pop(settings, None) or Consumer(_librdkafka(settings))
-    try:
-        yield from RangeReader(consumer, settings.client, wanted, policy).messages()
-    except GeneratorExit:  # who reads wants no more
-        _keep(settings, consumer)
-        raise
-    except BaseException:
-        consumer.close()
-        raise
-    _keep(settings, consumer)
+    def check_config(self, settings: ConsumerSettings) -> None:
+        """Raise OptionError for a setting that a consumer of a task would fail with."""
+        check_librdkafka(self._config, self._librdkafka(settings))
 
+    def read(
+        self, settings: ConsumerSettings, wanted: OffsetRange, policy: ReadPolicy
+    ) -> Iterator[list[Message]]:
+        """The records of the range in order, a list for each call to the consumer."""
+        if wanted.size == 0:
+            return
+        # Out of the pool while in use: a second range never moves the first one's consumer.
+        consumer = self._warm.pop(settings, None) or Consumer(self._librdkafka(settings))
+        try:
+            yield from RangeReader(consumer, self._config, wanted, policy).messages()
+        except GeneratorExit:  # who reads wants no more
+            self._keep(settings, consumer)
+            raise
+        except BaseException:
+            consumer.close()
+            raise
+        self._keep(settings, consumer)
 
-def _keep(settings: ConsumerSettings, consumer: Any) -> None:
-    """Back to the pool: connected, fetching nothing, what was fetched beyond the range dropped."""
-    consumer.unassign()
-    _warm[settings] = consumer
-    while len(_warm) > _MOST_WARM:
-        _warm.pop(next(iter(_warm))).close()
+    def close(self) -> None:
+        """Close every consumer that is not in use."""
+        while self._warm:
+            self._warm.popitem()[1].close()
 
+    def _keep(self, settings: ConsumerSettings, consumer: Any) -> None:
+        """Back to the pool: connected, fetching nothing. What was fetched beyond the range is
+        dropped.
+        """
+        consumer.unassign()
+        self._warm[settings] = consumer
+        while len(self._warm) > _MOST_WARM:
+            self._warm.pop(next(iter(self._warm))).close()
 
-def _librdkafka(settings: ConsumerSettings) -> dict[str, Any]:
-    client = settings.client
-    tuned: dict[str, Any] = {n: value for n, value in _TUNING.items() if client.get(n) is None}
-    if all(client.get(name) is None for name in _RECONNECT):
-        tuned |= _RECONNECT
-    return client.librdkafka(
-        **tuned,
-        **{
-            "group.id": settings.group_id,
-            "isolation.level": settings.isolation_level,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-        },
-    )
+    def _librdkafka(self, settings: ConsumerSettings) -> dict[str, Any]:
+        config = self._config
+        tuned: dict[str, Any] = {n: value for n, value in _TUNING.items() if config.get(n) is None}
+        if all(config.get(name) is None for name in _RECONNECT):
+            tuned |= _RECONNECT
+        return config.librdkafka(
+            **tuned,
+            **{
+                "group.id": settings.group_id,
+                "isolation.level": settings.isolation_level.value,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+            },
+        )

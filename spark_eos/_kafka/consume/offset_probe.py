@@ -2,25 +2,20 @@
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.isolation import IsolationLevel
+from spark_eos._protocol.offsets.topic_partition import RecordPosition, TopicPartition
 from spark_eos.errors import OptionError
 
 POLL_S: Final = 0.05
 # A look that got no answer is started again: the partition's leader may have moved.
 ATTEMPT_S: Final = 5.0
-
-
-class RecordPosition(NamedTuple):
-    """One offset of one partition."""
-
-    topic: str
-    partition: int
-    offset: int
 
 
 class ProbeResult(Enum):
@@ -32,20 +27,13 @@ class ProbeResult(Enum):
     OUTSIDE = "no such offset"
 
 
-class Isolation(Enum):
-    """Kafka's two isolation levels, by librdkafka's names."""
-
-    READ_COMMITTED = "read_committed"
-    READ_UNCOMMITTED = "read_uncommitted"
-
-
 _OUTSIDE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
 class OffsetProbe:
     """One consumer, made at the first look. It joins no group."""
 
-    def __init__(self, config: ClientConfig, isolation: Isolation) -> None:
+    def __init__(self, config: ClientConfig, isolation: IsolationLevel) -> None:
         self._settings = config.librdkafka(
             **{
                 "group.id": "spark-eos",  # must be there; nothing is subscribed or committed
@@ -70,22 +58,22 @@ class OffsetProbe:
         self, places: Iterable[RecordPosition], deadline: Deadline
     ) -> dict[RecordPosition, ProbeResult]:
         """What is seen at each place (one for each partition); absent where nothing was said."""
-        waiting = {(place.topic, place.partition): place for place in places}
+        waiting = {place.topic_partition: place for place in places}
         seen: dict[RecordPosition, ProbeResult] = {}
         if not waiting:
             return seen
         consumer = self._open()
-        consumer.assign([TopicPartition(*place) for place in waiting.values()])
+        consumer.assign([ConfluentPartition(*place) for place in waiting.values()])
         attempt = deadline.at_most_s(ATTEMPT_S)
         while waiting and not attempt.passed:
             message = consumer.poll(min(POLL_S, attempt.remaining_s))
             if message is None:
                 continue
-            place = waiting.get((message.topic(), message.partition()))
+            place = waiting.get(TopicPartition(message.topic(), message.partition()))
             result = None if place is None else _result(message, place)
             if place is not None and result is not None:
                 seen[place] = result
-                del waiting[place.topic, place.partition]
+                del waiting[place.topic_partition]
         consumer.unassign()
         return seen
 

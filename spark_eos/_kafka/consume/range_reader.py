@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.consume.data_loss import DataLoss
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
 
 _OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})

@@ -16,17 +16,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 
 from spark_eos._deadline import Backoff, Deadline
-from spark_eos._kafka.admin.metadata import last_stable_offsets, partition_counts_if_any
+from spark_eos._kafka.admin.metadata import ClusterMetadata
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._kafka.consume.offset_probe import (
-    ATTEMPT_S,
-    Isolation,
-    OffsetProbe,
-    ProbeResult,
+from spark_eos._kafka.consume.offset_probe import ATTEMPT_S, OffsetProbe, ProbeResult
+from spark_eos._protocol.offsets.isolation import IsolationLevel
+from spark_eos._protocol.offsets.topic_partition import (
+    PartitionOffsets,
     RecordPosition,
+    TopicPartition,
 )
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
 from spark_eos.errors import BrokerUnreachableError
 
 
@@ -42,7 +41,8 @@ def fates(
     """
     todo = {key: deque(_places(partitions)) for key, partitions in transactions}
     topics = {place.topic for places in todo.values() for place in places}
-    existing = partition_counts_if_any(config, sorted(topics), deadline) if topics else {}
+    counts = ClusterMetadata(config).partition_counts_if_any
+    existing = counts(sorted(topics), deadline) if topics else {}
     for key, places in todo.items():
         todo[key] = deque(p for p in places if p.partition < (existing[p.topic] or 0))
     found = {key: Fate.GONE for key, places in todo.items() if not places}
@@ -77,21 +77,21 @@ class VisibilityProbe:
     """A consumer of each isolation level."""
 
     def __init__(self, config: ClientConfig) -> None:
-        self._config = config
-        self._committed = OffsetProbe(config, Isolation.READ_COMMITTED)
-        self._everything = OffsetProbe(config, Isolation.READ_UNCOMMITTED)
+        self._metadata = ClusterMetadata(config)
+        self._committed = OffsetProbe(config, IsolationLevel.READ_COMMITTED)
+        self._everything = OffsetProbe(config, IsolationLevel.READ_UNCOMMITTED)
 
     def look(
         self, places: Collection[RecordPosition], deadline: Deadline
     ) -> dict[RecordPosition, Fate]:
         """What each place says of who wrote it; GONE: it cannot tell. Absent: no answer yet."""
-        asked = {(p.topic, p.partition) for p in places}
+        asked = {p.topic_partition for p in places}
         try:
-            stable = last_stable_offsets(self._config, asked, deadline.at_most_s(ATTEMPT_S))
+            stable = self._metadata.last_stable_offsets(asked, deadline.at_most_s(ATTEMPT_S))
         except BrokerUnreachableError:  # a new client may find a broker that answers
             return {}
-        answered = [p for p in places if (p.topic, p.partition) in stable]
-        ended = [p for p in answered if p.offset < stable[p.topic, p.partition]]
+        answered = [p for p in places if p.topic_partition in stable]
+        ended = [p for p in answered if p.offset < stable[p.topic_partition]]
         committed = self._committed.look(ended, deadline)
         doubtful = [p for p in answered if committed.get(p) is not ProbeResult.HERE]
         everything = self._everything.look(doubtful, deadline)
@@ -131,10 +131,10 @@ def _places(partitions: Sequence[PartitionOffsets]) -> list[RecordPosition]:
 def _turn(left: Mapping[str, Iterable[RecordPosition]]) -> dict[str, RecordPosition]:
     """A place for each transaction; a consumer can be at one offset of a partition only."""
     turn: dict[str, RecordPosition] = {}
-    taken: dict[tuple[str, int], RecordPosition] = {}
+    taken: dict[TopicPartition, RecordPosition] = {}
     for key, places in left.items():
         for place in places:
-            if taken.setdefault((place.topic, place.partition), place) == place:
+            if taken.setdefault(place.topic_partition, place) == place:
                 turn[key] = place
                 break
     return turn

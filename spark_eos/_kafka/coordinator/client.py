@@ -18,6 +18,7 @@ from spark_eos._kafka.coordinator.router import (
     TxnRequest,
     TxnResponse,
 )
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos._protocol.transactions.outcome import (
     AUTHORIZATION,
     Api,
@@ -88,7 +89,7 @@ class CoordinatorClient:
 
     def await_leaders(
         self,
-        partitions: Iterable[tuple[str, int]],
+        partitions: Iterable[TopicPartition],
         topic_ids: Mapping[str, str],
         deadline: Deadline,
     ) -> dict[str, str | None]:
@@ -117,9 +118,7 @@ class CoordinatorClient:
                 missing = [place for place in wanted if not _has_leader(answer.part, *place)]
                 if not missing:
                     return {}
-                said = TxnResponse(
-                    code=answer.code, detail="{}-{} has no leader".format(*missing[0])
-                )
+                said = TxnResponse(code=answer.code, detail=f"{missing[0]} has no leader")
             if answer.login_refused or answer.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._fail(asked, answer)
             if not backoff.wait():

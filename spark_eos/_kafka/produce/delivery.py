@@ -9,7 +9,7 @@ from copy import copy
 
 from confluent_kafka import KafkaError, Message
 
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos.errors import DeliveryError, OptionError, SparkEosError
 
 # Deterministic: the same row is refused each time.

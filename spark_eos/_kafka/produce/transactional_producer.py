@@ -17,7 +17,7 @@ from spark_eos._kafka.produce.background_poller import BackgroundPoller
 from spark_eos._kafka.produce.idempotent_producer import IdempotentProducer
 from spark_eos._kafka.produce.producer_identity import ProducerIdentityCapture
 from spark_eos._kafka.produce.rows import Rows
-from spark_eos._protocol.offsets.offset_limit import Offsets
+from spark_eos._protocol.offsets.topic_partition import Offsets
 from spark_eos._protocol.transactions.transaction import PreparedTransaction
 from spark_eos.errors import DeliveryError, SparkEosError
 

@@ -2,7 +2,7 @@
 
 import math
 
-from spark_eos._protocol.offsets.offset_limit import Offsets
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 
 
 def available(start: Offsets, latest: Offsets) -> int:
@@ -32,5 +32,5 @@ def _part(share: float) -> int:
     return math.ceil(share) if share < 1 else math.floor(share)
 
 
-def _sizes(start: Offsets, latest: Offsets) -> dict[tuple[str, int], int]:
+def _sizes(start: Offsets, latest: Offsets) -> dict[TopicPartition, int]:
     return {p: latest[p] - start[p] for p in latest if p in start and latest[p] > start[p]}

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
+
 LATEST: Final = -1
 EARLIEST: Final = -2
-
-# A topic and the number of one of its partitions.
-TopicPartition = tuple[str, int]
-Offsets = dict[TopicPartition, int]
 
 
 class NoMatch(Enum):

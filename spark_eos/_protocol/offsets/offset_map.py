@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_eos._protocol.offsets.offset_limit import Offsets
 from spark_eos._protocol.offsets.stream_position import TopicIds
 from spark_eos._protocol.offsets.topic_name import is_topic_name
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 
 _SEPARATOR: Final = "#"
 
@@ -31,7 +31,7 @@ def to_map(
 def from_map(given: Mapping[str, Mapping[str, Any]]) -> Offsets:
     """The offsets of a checkpoint, without the ids."""
     return {
-        (topic, int(partition)): int(offset)
+        TopicPartition(topic, int(partition)): int(offset)
         for topic, partitions in given.items()
         for partition, offset in partitions.items()
     }

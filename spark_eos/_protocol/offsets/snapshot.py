@@ -20,10 +20,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spark_eos._protocol.offsets.offset_limit import Offsets
+from spark_eos._protocol.offsets.topic_partition import Offsets, PartitionOffsets, TopicPartition
 from spark_eos._protocol.transactions.batch import LoggedBatch, latest_batch
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._protocol.transactions.transaction import PartitionOffsets, TransactionRecord
+from spark_eos._protocol.transactions.transaction import TransactionRecord
 
 # Not Empty: in older logs such a row names what an attempt wrote that was aborted.
 _WRITTEN = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
@@ -48,7 +48,7 @@ class BatchOutput:
         """Where the batch begins in each partition that it wrote."""
         found: Offsets = {}
         for p in self.partitions:
-            place = (p.topic, p.partition)
+            place = p.topic_partition
             found[place] = min(p.first_offset, found.get(place, p.first_offset))
         return found
 
@@ -56,15 +56,15 @@ class BatchOutput:
         """Behind its last record in each partition that it wrote."""
         found: Offsets = {}
         for p in self.partitions:
-            place = (p.topic, p.partition)
+            place = p.topic_partition
             found[place] = max(p.last_offset + 1, found.get(place, 0))
         return found
 
-    def records(self) -> dict[tuple[str, int], int]:
+    def records(self) -> dict[TopicPartition, int]:
         """How many records it wrote to each partition."""
-        found: dict[tuple[str, int], int] = defaultdict(int)
+        found: dict[TopicPartition, int] = defaultdict(int)
         for p in self.partitions:
-            found[p.topic, p.partition] += p.records
+            found[p.topic_partition] += p.records
         return dict(found)
 
 

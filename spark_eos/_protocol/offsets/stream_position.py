@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from spark_eos._protocol.offsets.offset_limit import Offsets
+from spark_eos._protocol.offsets.topic_partition import Offsets
 
 # The id of each topic, as far as it is known.
 TopicIds = dict[str, str]

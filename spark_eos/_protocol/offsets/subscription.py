@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from spark_eos._protocol.offsets.offset_limit import TopicPartition
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 
 # The brokers' own, which no pattern is meant to match.
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos._protocol.transactions.batch import ABORTED, LoggedBatch
 from spark_eos._protocol.transactions.replay import TaskResult
 from spark_eos._protocol.transactions.state import TransactionState
@@ -39,9 +40,9 @@ class RunningBatch:
         return (*written, *own)
 
     @property
-    def written(self) -> set[tuple[str, int]]:
+    def written(self) -> set[TopicPartition]:
         """The partitions that it wrote to."""
-        return {(p.topic, p.partition) for _, t in self.transactions for p in t.partitions}
+        return {p.topic_partition for _, t in self.transactions for p in t.partitions}
 
     @property
     def topic_ids(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.state import TransactionState, transition
 
 RECORD_VERSION: Final = 3
@@ -16,17 +17,6 @@ RECORD_VERSION: Final = 3
 # Topics with the ids that they had before they were written to, in order. A topic that was deleted
 # and created again has another id.
 TopicIds = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class PartitionOffsets:
-    """What one transaction wrote to one topic partition."""
-
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
-    records: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos._failpoints import failpoint
-from spark_eos._protocol.offsets.offset_limit import Offsets
 from spark_eos._protocol.offsets.offset_map import to_map
+from spark_eos._protocol.offsets.topic_partition import Offsets
 from spark_eos._protocol.transactions.transaction import PreparedTransaction
 from spark_eos._session import Session
 from spark_eos.errors import OptionError
@@ -51,7 +51,7 @@ def _check_topics(session: Session, group_id: str, offsets: Offsets, deadline: D
     if not new:
         return
     try:
-        session.cluster.partition_counts(new, deadline)
+        session.cluster.metadata.partition_counts(new, deadline)
     except OptionError as error:
         raise OptionError(
             f"group.id '{group_id}' can be moved only on the cluster that is written to, and the"
@@ -69,15 +69,14 @@ def _check_ends(session: Session, group_id: str, offsets: Offsets, deadline: Dea
     """
     backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
-        ends = session.cluster.end_offsets(offsets, deadline)
+        ends = session.cluster.metadata.end_offsets(offsets, deadline)
         behind = [p for p, offset in offsets.items() if ends.get(p, offset) < offset]
         if not behind:
             return
         if not backoff.wait():
             break
-    topic, partition = behind[0]
     raise OptionError(
         f"group.id '{group_id}' can be moved only on the cluster that is written to, and there"
-        f" {topic}-{partition} ends at {ends[behind[0]]}, before the batch's end at"
+        f" {behind[0]} ends at {ends[behind[0]]}, before the batch's end at"
         f" {offsets[behind[0]]}: the source reads another cluster. Remove group.id"
     )

@@ -10,13 +10,13 @@ def check_topic(options: WriteOptions, cluster: Cluster, deadline: Deadline) -> 
     """What every write needs: a client that librdkafka takes, and the topic."""
     cluster.check_config()
     if options.topic is not None:
-        cluster.partition_counts([options.topic], deadline)
+        cluster.metadata.partition_counts([options.topic], deadline)
 
 
 def check_cluster(options: WriteOptions, cluster: Cluster, deadline: Deadline) -> None:
     """And what a transactional one needs besides."""
     check_topic(options, cluster, deadline)
-    maximum_ms = cluster.max_transaction_timeout_ms(deadline)
+    maximum_ms = cluster.metadata.max_transaction_timeout_ms(deadline)
     if maximum_ms is not None and options.transaction_timeout_ms > maximum_ms:
         raise OptionError(
             f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the broker's"

@@ -14,7 +14,8 @@ from spark_eos._kafka.config.client_config import (
     check_librdkafka,
     is_secret,
 )
-from spark_eos._kafka.consume.consumer import ConsumerSettings, check_consumer
+from spark_eos._kafka.consume.consumer import ConsumerPool, ConsumerSettings
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos.errors import OptionError
 
 SERVERS = {"bootstrap.servers": "a:9092,b:9092"}
@@ -126,19 +127,19 @@ def test_what_only_a_consumer_refuses_is_named(name: str, value: str) -> None:
 @pytest.mark.parametrize("value", ["1", "9000"])
 def test_settings_of_the_source_do_not_contradict_those_of_the_user(name: str, value: str) -> None:
     config = ClientConfig.from_options({**SERVERS, name: value})
-    settings = ConsumerSettings(client=config, isolation_level="read_committed", group_id="g")
+    settings = ConsumerSettings(isolation_level=IsolationLevel.READ_COMMITTED, group_id="g")
     if (name, value) == ("reconnect.backoff.max.ms", "1"):  # below librdkafka's own other half
         with pytest.raises(OptionError, match=r"kafka\.reconnect\.backoff\.max\.ms"):
-            check_consumer(settings)
+            ConsumerPool(config).check_config(settings)
     else:
-        check_consumer(settings)
+        ConsumerPool(config).check_config(settings)
 
 
 def test_what_contradicts_the_settings_of_the_source_is_named() -> None:
     config = ClientConfig.from_options({**SERVERS, "max.poll.interval.ms": "30000"})
-    settings = ConsumerSettings(client=config, isolation_level="read_committed", group_id="g")
+    settings = ConsumerSettings(isolation_level=IsolationLevel.READ_COMMITTED, group_id="g")
     with pytest.raises(OptionError, match=r"option kafka\.max\.poll\.interval\.ms: "):
-        check_consumer(settings)
+        ConsumerPool(config).check_config(settings)
 
 
 def test_login_in_the_address_of_a_server_is_not_shown() -> None:

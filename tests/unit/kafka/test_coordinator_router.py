@@ -15,11 +15,13 @@ from spark_eos._kafka.coordinator import client as coordinator
 from spark_eos._kafka.coordinator.client import CoordinatorClient
 from spark_eos._kafka.coordinator.failure import Failure
 from spark_eos._kafka.coordinator.topic_id import topic_id_text
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos._protocol.transactions.outcome import ErrorCode, Outcome
 from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token
 from spark_eos._protocol.transactions.transaction import ProducerIdentity
 from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
 
+T0 = TopicPartition("t", 0)
 E = ErrorCode
 TOPIC_ID = uuid.UUID("6e1f5a2c-0b7d-4f43-9a55-1c2d3e4f5a6b")
 IDENTITY = ProducerIdentity(transactional_id="t", producer_id=7, producer_epoch=3)
@@ -183,16 +185,24 @@ def test_partition_without_a_leader_is_named_where_the_last_question_was_cut_sho
 ) -> None:
     cut = Failure(code=E.REQUEST_TIMED_OUT, text="timed out after 5 ms")
     with pytest.raises(BrokerUnreachableError, match="t-0 has no leader"):
-        connected(FakeWire([-1, cut])).await_leaders([("t", 0)], {}, Deadline.after_ms(20))
+        connected(FakeWire([-1, cut])).await_leaders(
+            [TopicPartition("t", 0)], {}, Deadline.after_ms(20)
+        )
     with pytest.raises(BrokerUnreachableError, match="timed out after 5 ms"):
-        connected(FakeWire([cut])).await_leaders([("t", 0)], {}, Deadline.after_ms(20))
-    connected(FakeWire([-1, cut, 2])).await_leaders([("t", 0)], {}, Deadline.after_ms(5_000))
+        connected(FakeWire([cut])).await_leaders(
+            [TopicPartition("t", 0)], {}, Deadline.after_ms(20)
+        )
+    connected(FakeWire([-1, cut, 2])).await_leaders(
+        [TopicPartition("t", 0)], {}, Deadline.after_ms(5_000)
+    )
 
 
 def test_refused_login_is_said_where_a_partition_had_no_leader_before(connected: Any) -> None:
     refused = Failure(code=E.NETWORK_EXCEPTION, text="wrong password", login_refused=True)
     with pytest.raises(OptionError, match="wrong password"):
-        connected(FakeWire([-1, refused])).await_leaders([("t", 0)], {}, Deadline.after_ms(5_000))
+        connected(FakeWire([-1, refused])).await_leaders(
+            [TopicPartition("t", 0)], {}, Deadline.after_ms(5_000)
+        )
 
 
 def test_topic_that_has_another_id_is_told_when_it_was_asked_for_again(

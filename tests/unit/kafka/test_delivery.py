@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from spark_eos._kafka.produce.delivery import DeliveryReports, refusal
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos.errors import DeliveryError
 
 # What librdkafka reports for a record that the broker had already, from a request before.

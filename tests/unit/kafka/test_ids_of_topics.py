@@ -9,6 +9,7 @@ from uuid import UUID
 from spark_eos._kafka.admin import offset_reader
 from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
 from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.subscription import Assign, Subscribe
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def test_topic_without_an_id_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     asked = OffsetReader(
         ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"}),
-        "read_committed",
+        IsolationLevel.READ_COMMITTED,
         Retries(timeout_ms=100, at_least=1, interval_ms=10),
     )
     assert asked.partitions(Subscribe(("a", "b"))) == {("a", 0): ID, ("b", 0): None}

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.consume.offset_probe import ProbeResult, RecordPosition
+from spark_eos._kafka.consume.offset_probe import ProbeResult
 from spark_eos._kafka.consume.visibility import _places, _turn, judge
 from spark_eos._kafka.coordinator.resolve import resolves
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets, RecordPosition
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
 
 S = ProbeResult
 # Held back by the last stable offset? What a read_committed look met? And a read_uncommitted one?

@@ -10,6 +10,7 @@ import pytest
 from spark_eos._kafka.admin import offset_reader
 from spark_eos._kafka.admin.offset_reader import OffsetReader, Retries
 from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ def reader(answer: Callable[[], int], *, timeout_ms: int) -> tuple[OffsetReader,
     """A reader whose broker answers so, and when it was asked at read_committed."""
     found = OffsetReader(
         ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:1"}),
-        "read_committed",
+        IsolationLevel.READ_COMMITTED,
         Retries(timeout_ms=timeout_ms, at_least=3, interval_ms=10),
     )
     asked: list[float] = []

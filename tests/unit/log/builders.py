@@ -4,12 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from spark_eos._log import TransactionLog
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._protocol.transactions.transaction import (
-    PartitionOffsets,
-    ProducerIdentity,
-    TransactionRecord,
-)
+from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionRecord
 
 QUERY = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"

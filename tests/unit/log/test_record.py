@@ -8,12 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_eos._log.record import SCHEMA, from_table, newest_per_id, to_table
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._protocol.transactions.transaction import (
-    PartitionOffsets,
-    ProducerIdentity,
-    TransactionRecord,
-)
+from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionRecord
 from spark_eos.errors import CorruptLogError, LogVersionError
 from tests.unit.log.builders import COMPLETE_COMMIT, PREPARE_COMMIT, at, row
 

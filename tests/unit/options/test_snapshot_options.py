@@ -3,6 +3,7 @@
 import pytest
 
 from spark_eos._options import batch_options, stream_options
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos.errors import OptionError
 
 GIVEN = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "isolation.level": "Snapshot"}
@@ -11,7 +12,7 @@ LOG = GIVEN | {"transactionLog": "/log"}
 
 def test_kafka_is_read_committed_and_the_log_says_where_to_end():
     options = batch_options(LOG | {"queryId": "q", "startingBatch": "3", "endingBatch": "3"})
-    assert options.isolation_level == "read_committed"
+    assert options.isolation_level is IsolationLevel.READ_COMMITTED
     found = options.snapshot
     assert (found.transaction_log, found.query_id) == ("/log", "q")
     assert (found.starting_batch, found.ending_batch, found.names_batches) == (3, 3, True)

@@ -7,6 +7,7 @@ import pytest
 
 from spark_eos._options import batch_options, stream_options
 from spark_eos._options.source import includes_headers
+from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.offset_limit import EARLIEST, LATEST, Everywhere, SpecificOffsets
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
 from tests.unit.options.builders import READ, SERVERS
@@ -18,7 +19,7 @@ BOTH = pytest.mark.parametrize("parse", [batch_options, stream_options])
 def test_defaults(parse):
     options = parse(READ)
     assert options.subscription == Subscribe(("orders",))
-    assert options.isolation_level == "read_committed"
+    assert options.isolation_level is IsolationLevel.READ_COMMITTED
     assert options.ending == Everywhere(LATEST)
     assert options.fail_on_data_loss is True
     assert options.include_headers is False
@@ -67,7 +68,7 @@ def test_everything_given():
     assert (options.min_offsets_per_trigger, options.max_offsets_per_trigger) == (5, 5)
     assert options.max_trigger_delay_ms == 30_000
     assert (options.group_id, options.group_id_prefix) == ("g", "team")
-    assert options.isolation_level == "read_uncommitted"
+    assert options.isolation_level is IsolationLevel.READ_UNCOMMITTED
     assert (options.poll_timeout_ms, options.api_timeout_ms) == (1, 1000)
     assert (options.num_retries, options.retry_interval_ms) == (7, 0)
     assert dict(options.client.pairs) == {"bootstrap.servers": "127.0.0.1:9092", "client.id": "c"}
@@ -110,7 +111,7 @@ def test_subscription(changes, expected):
     ],
 )
 def test_isolation_level(given, expected):
-    assert batch_options(READ | given).isolation_level == expected
+    assert batch_options(READ | given).isolation_level.value == expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_eos._protocol.offsets.offset_range import OffsetRange, divide
+from spark_eos._protocol.offsets.divide import divide
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 
 
 def whole(start, end, topic="t", partition=0):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_eos._protocol.offsets.snapshot import BatchOutput, limited, outputs, whole_batches
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.state import TransactionState
-from spark_eos._protocol.transactions.transaction import PartitionOffsets
 from tests.unit.protocol.builders import at, record
 
 S = TransactionState

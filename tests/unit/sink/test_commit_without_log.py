@@ -8,11 +8,11 @@ import pytest
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.coordinator.client import EndAnswer
 from spark_eos._options import batch_write_options
+from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.outcome import Api, ErrorCode, outcome_of
 from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import (
-    PartitionOffsets,
     PreparedTransaction,
     ProducerIdentity,
     TransactionDescription,

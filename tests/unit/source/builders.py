@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
-from spark_eos._options import stream_options
-from spark_eos._protocol.offsets.offset_limit import Offsets, TopicPartition
+from spark_eos._deadline import Deadline
+from spark_eos._kafka.admin.group import ConsumerGroups
+from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._options import SourceOptions, stream_options
 from spark_eos._protocol.offsets.stream_position import StreamPosition
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe, Subscription
+from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
+from spark_eos._protocol.transactions.fate import Fate
+from spark_eos._session import ReadSession
 from spark_eos._source.stream_offsets import StreamOffsets
 
-A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
 class Topics:
@@ -52,8 +57,40 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
 
-    def __call__(self) -> float:
+    def time(self) -> float:
         return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Asking again costs no time here."""
+
+
+class Brokers:
+    """A cluster whose topics have no ids, and no transactions."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self.config = config
+        self.metadata = self
+        self.groups = ConsumerGroups(config)
+
+    def cluster_id(self, _deadline: Deadline) -> str:
+        return "cluster-1"
+
+    def topic_ids(self, topics: list[str], _deadline: Deadline) -> dict[str, str | None]:
+        return dict.fromkeys(topics)
+
+    def fates(self, asked, _deadline: Deadline) -> dict[str, Fate]:
+        raise AssertionError(f"no test asks this cluster for {asked}")
+
+
+def read_session(options: SourceOptions, topics: Topics, clock: Clock | None = None) -> ReadSession:
+    """A read over `topics`."""
+    session = ReadSession(options, Brokers(options.client))
+    session.offset_reader = topics
+    session.clock = clock or Clock()
+    return session
 
 
 class WithoutIds:
@@ -66,10 +103,6 @@ class WithoutIds:
     @property
     def seen(self) -> Offsets | None:
         return None if self._offsets.seen is None else self._offsets.seen.offsets
-
-    @property
-    def snapshot(self):
-        return self._offsets._snapshot
 
     def initial(self) -> Offsets:
         return self._offsets.initial().offsets
@@ -93,6 +126,4 @@ def stream_with_ids(
     options = {"kafka.bootstrap.servers": "127.0.0.1:1"} | dict(given or {})
     if not {"subscribe", "assign", "subscribePattern"} & options.keys():
         options["subscribePattern"] = ".*"
-    offsets = StreamOffsets(stream_options(options), clock or Clock())
-    offsets._reader = topics
-    return offsets
+    return StreamOffsets(read_session(stream_options(options), topics, clock))

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 from spark_eos._source.arrow import record_batch
 from spark_eos._source.schema import source_schema
 from spark_eos.errors import SparkEosError

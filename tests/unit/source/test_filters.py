@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 from spark_eos._source.filters import Pushed
 
 OFFSET, PARTITION, TIMESTAMP, TOPIC = ("offset",), ("partition",), ("timestamp",), ("topic",)

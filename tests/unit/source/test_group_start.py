@@ -3,6 +3,7 @@
 import pytest
 
 from spark_eos._kafka.admin.group import ConsumerGroups
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos.errors import OptionError
 from tests.unit.source.builders import A0, A1, B0, Topics, stream
 
@@ -42,7 +43,7 @@ def test_partition_without_an_offset_starts_at_its_earliest_and_is_named(group, 
 
 def test_warning_about_many_partitions_stays_short(group, caplog):
     group[A0] = 4
-    initial(Topics({("a", partition): 10 for partition in range(100)}))
+    initial(Topics({TopicPartition("a", partition): 10 for partition in range(100)}))
     (record,) = caplog.records
     assert "a-1, a-2," in record.getMessage()
     assert "a-20 and 79 more" in record.getMessage()

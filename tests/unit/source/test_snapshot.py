@@ -7,13 +7,15 @@ import pytest
 from spark_eos._options import batch_options
 from spark_eos._protocol.offsets.snapshot import BatchOutput
 from spark_eos._protocol.offsets.stream_position import StreamPosition
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._source import batch_offsets, snapshot
+from spark_eos._session import ReadSession
+from spark_eos._source.batch_offsets import plan_ranges
 from spark_eos._source.filters import Pushed
 from spark_eos._source.snapshot import Snapshot
 from spark_eos.errors import DataLossError, OptionError, TopicReplacedError
 from tests.unit.log.builders import OTHER, QUERY, at, row
-from tests.unit.source.builders import Clock, Topics, stream, stream_with_ids
+from tests.unit.source.builders import Brokers, Clock, Topics, read_session, stream, stream_with_ids
 
 
 class Logged(Snapshot):
@@ -88,10 +90,9 @@ class Writer:
         self.rows = None
         self.committed = True
         self.version = 0
-        monkeypatch.setattr(snapshot, "TransactionLog", self)
-        monkeypatch.setattr(snapshot, "log_exists", lambda *_: self.rows is not None)
-        monkeypatch.setattr(snapshot, "cluster_id", lambda *_: "cluster-1")
-        monkeypatch.setattr(snapshot, "fates", self._fates)
+        monkeypatch.setattr(ReadSession, "open_log", self.existing)
+        monkeypatch.setattr(ReadSession, "has_log", lambda *_: self.rows is not None)
+        monkeypatch.setattr(Brokers, "fates", self._fates)
 
     def existing(self, location):
         if self.rows is None:
@@ -115,7 +116,7 @@ class Writer:
     def rows_from(self, query_id, batch_id):
         return [r for r in self.rows if r.query_id == query_id and r.batch_id >= batch_id]
 
-    def _fates(self, _client, asked, _deadline):
+    def _fates(self, asked, _deadline):
         fate = Fate.COMMITTED if self.committed else Fate.OPEN
         return {name: fate for name, _ in asked}
 
@@ -125,8 +126,8 @@ def writer(monkeypatch):
     return Writer(monkeypatch)
 
 
-OUT = ("out", 0)
-NEW = ("out", 1)
+OUT = TopicPartition("out", 0)
+NEW = TopicPartition("out", 1)
 
 
 SNAPSHOT = {"isolation.level": "snapshot", "transactionLog": "/log", "subscribe": "out"}
@@ -241,8 +242,8 @@ def test_partition_that_is_gone_while_the_query_is_awaited_is_reported(writer):
 
 
 def test_waiting_is_told_at_once_and_then_once_a_minute(writer, caplog):
-    offsets = reader(Topics({OUT: 10}), queryId=QUERY)
-    clock = offsets.snapshot._clock = Clock()
+    clock = Clock()
+    offsets = stream(Topics({OUT: 10}), SNAPSHOT | {"queryId": QUERY}, clock)
 
     def told():
         found = [record.getMessage() for record in caplog.records]
@@ -266,36 +267,35 @@ def test_waiting_is_told_at_once_and_then_once_a_minute(writer, caplog):
     assert told() == []
 
 
-def batch_read(topics, monkeypatch, **given):
-    monkeypatch.setattr(batch_offsets, "offset_reader", lambda _: topics)
+def batch_read(topics, **given):
     common = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "out"}
     level = {"isolation.level": "snapshot", "transactionLog": "/log"}
-    return batch_offsets.plan_ranges(batch_options(common | level | given), Pushed())
+    return plan_ranges(read_session(batch_options(common | level | given), topics), Pushed())
 
 
-def test_batch_read_of_a_log_without_a_query_is_empty(writer, monkeypatch):
+def test_batch_read_of_a_log_without_a_query_is_empty(writer):
     topics = Topics({OUT: 10})
     writer.create_log()
-    assert batch_read(topics, monkeypatch) == []
-    assert batch_read(topics, monkeypatch, queryId=QUERY) == []
+    assert batch_read(topics) == []
+    assert batch_read(topics, queryId=QUERY) == []
     writer.decide(0)
-    assert [p.range.size for p in batch_read(topics, monkeypatch)] == [10]
+    assert [p.range.size for p in batch_read(topics)] == [10]
 
 
 @pytest.mark.parametrize("given", [{"startingBatch": "0"}, {"endingBatch": "3"}])
-def test_batch_of_a_log_without_a_query_is_not_there(writer, monkeypatch, given):
+def test_batch_of_a_log_without_a_query_is_not_there(writer, given):
     writer.create_log()
     with pytest.raises(OptionError, match=r"micro-batch 0 of the query is not .* there: none"):
-        batch_read(Topics({OUT: 10}), monkeypatch, **given)
+        batch_read(Topics({OUT: 10}), **given)
 
 
 @pytest.mark.parametrize("given", [{}, {"startingBatch": "0"}])
-def test_batch_read_does_not_wait_for_a_log_or_for_a_query(writer, monkeypatch, given):
+def test_batch_read_does_not_wait_for_a_log_or_for_a_query(writer, given):
     with pytest.raises(OptionError, match="/log' is no Delta table"):
-        batch_read(Topics({OUT: 10}), monkeypatch, **given)
+        batch_read(Topics({OUT: 10}), **given)
     writer.decide(0, query_id=OTHER)
     with pytest.raises(OptionError, match=f"queryId '{QUERY}' is not in the transaction log"):
-        batch_read(Topics({OUT: 10}), monkeypatch, queryId=QUERY, **given)
+        batch_read(Topics({OUT: 10}), queryId=QUERY, **given)
 
 
 def test_new_topic_is_read_in_whole_batches_and_from_its_beginning(writer):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos._protocol.offsets.offset_range import OffsetRange
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 from spark_eos.errors import OptionError
 from tests.unit.source.builders import A0, A1, B0, Clock, Topics, stream
 

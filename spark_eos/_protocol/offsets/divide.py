@@ -9,30 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from spark_eos._protocol.offsets.offset_limit import TopicPartition
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class OffsetRange:
-    """Offsets of one partition, from `start` to before `end`."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
-
-    @property
-    def size(self) -> int:
-        """Offsets, not records: control records and compaction leave gaps."""
-        return max(0, self.end - self.start)
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """Where it lies."""
-        return self.topic, self.partition
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition} [{self.start}, {self.end})"
+from spark_eos._protocol.offsets.topic_partition import OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
