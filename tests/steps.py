@@ -1,14 +1,12 @@
 """The steps of a batch, as Spark's processes take them: each finds its session by its options."""
 
-import time
 from types import SimpleNamespace
 
 from spark_eos._options import batch_write_options
 from spark_eos._session import Session, session_of
-from spark_eos._sink.batch_writer import BatchWriter
 from spark_eos._sink.driver.plan import plan
 from spark_eos._sink.task.write import write_partition
-from spark_eos._sink.writer import StreamWriter
+from spark_eos._sink.writer import BatchWriter, StreamWriter
 
 
 def plan_batch(options):
@@ -27,8 +25,8 @@ def plan_write(options):
     return plan(session_of(options))
 
 
-def write_task(options, task, tail, rows):
-    return write_partition(session_of(options), task, tail, rows)
+def write_task(options, task, recovered, rows):
+    return write_partition(session_of(options), task, recovered, rows)
 
 
 def commit_write(options, messages):
@@ -45,8 +43,8 @@ def with_failed(messages, sink_partitions):
 
 
 def _writer(options, messages):
-    tail = messages[0].tail if messages else None
-    return BatchWriter(options, tail, "r", planned_at=time.monotonic())
+    recovered = messages[0].recovered if messages else None
+    return BatchWriter(options, recovered, "r")
 
 
 def session_with(coordinator, query_id, config=None, log=None, options=None):

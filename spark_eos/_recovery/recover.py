@@ -11,16 +11,15 @@ from spark_eos._deadline import Deadline
 from spark_eos._endtxn.commit import Completion, await_topics, commit_decided, replaced_code
 from spark_eos._endtxn.lost_topic import give_up_lost
 from spark_eos._failpoints import failpoint
-from spark_eos._protocol.transactions.batch import LoggedBatch
+from spark_eos._protocol.transactions.batch import LoggedBatch, RecoveredQuery
 from spark_eos._protocol.transactions.fate import Fate
 from spark_eos._protocol.transactions.recovery_plan import RecoveryPlan, Verdict, plan_recovery
-from spark_eos._protocol.transactions.replay import QueryTail
 from spark_eos._recovery.ownership import Ownership
 from spark_eos._session import Session
 from spark_eos.errors import OutcomeUnknownError, RetriableError
 
 
-def recover(session: Session, deadline: Deadline) -> QueryTail:
+def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
     """Complete the last decided batch of the query, or find out what is left of it.
 
     A batch write has no checkpoint: it logs its completion itself.
@@ -28,10 +27,10 @@ def recover(session: Session, deadline: Deadline) -> QueryTail:
     query_id, log = session.query_id, session.log
     last_batch_id = log.last_batch_id(query_id)
     if last_batch_id is None or session.has_commit(last_batch_id):
-        return _complete_tail(session)
+        return _complete(session)
     batch = log.last_batch(query_id)
     if batch is None and not session.is_streaming and not log.has_lost_rows(query_id):
-        return _complete_tail(session)  # a version without rows, or long complete and expired
+        return _complete(session)  # a version without rows, or long complete and expired
     if batch is None:
         raise OutcomeUnknownError(
             f"the log's last batch of query {query_id} is {last_batch_id}, and its rows were taken"
@@ -59,7 +58,7 @@ def recover(session: Session, deadline: Deadline) -> QueryTail:
         rows = tuple(replace(row, acknowledged=code) for row in rows)
     if rows:
         log.append(query_id, batch.batch_id, rows)
-    return QueryTail(
+    return RecoveredQuery(
         query_id=query_id,
         last_batch_id=batch.batch_id,
         newest_entry=log.newest_entry(query_id),
@@ -87,9 +86,9 @@ def _accepted_loss(
     return code, give_up_lost(session, batch.decided, replaced, deadline)
 
 
-def _complete_tail(session: Session) -> QueryTail:
+def _complete(session: Session) -> RecoveredQuery:
     query_id, log = session.query_id, session.log
-    return QueryTail(
+    return RecoveredQuery(
         query_id=query_id,
         last_batch_id=log.last_batch_id(query_id),
         newest_entry=log.newest_entry(query_id),

@@ -46,9 +46,7 @@ def stream_writer(
         return StreamWriter(options)
     from spark_eos._sink.driver.plan import plan
 
-    session = session_of(options)
-    tail = plan(session)
-    return StreamWriter(options, tail, planned_at=session.clock.monotonic())
+    return StreamWriter(options, plan(session_of(options)))
 
 
 def batch_writer(
@@ -64,13 +62,10 @@ def batch_writer(
 
         _check_topic(options)
         return AtLeastOnceBatchWriter(options)
-    from spark_eos._sink.batch_writer import BatchWriter
     from spark_eos._sink.driver.plan import plan
+    from spark_eos._sink.writer import BatchWriter
 
-    session = session_of(options)
-    tail = plan(session)
-    planned_at = session.clock.monotonic()
-    return BatchWriter(options, tail, run_id=str(uuid.uuid4()), planned_at=planned_at)
+    return BatchWriter(options, plan(session_of(options)), run_id=str(uuid.uuid4()))
 
 
 def _check_topic(options: WriteOptions) -> None:

@@ -6,8 +6,7 @@ from typing import Final
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from spark_eos._protocol.transactions.decision import RunningBatch
-from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
+from spark_eos._protocol.transactions.batch import RecoveredQuery, RunningBatch, TaskResult
 from spark_eos._session import Session
 from spark_eos._sink.task.context import Task
 from spark_eos.errors import FencedError, SparkEosError
@@ -21,11 +20,10 @@ class TaskMessage(WriterCommitMessage):
 
     task: Task
     result: TaskResult
-    tail: QueryTail
-    planned_at: float
+    recovered: RecoveredQuery
 
 
-def same_batch(messages: Sequence[TaskMessage], batch_id: int) -> QueryTail:
+def same_batch(messages: Sequence[TaskMessage], batch_id: int) -> RecoveredQuery:
     """The planner's view, after a check that the messages are one whole batch of one run."""
     first = messages[0]
     for number, message in enumerate(messages):
@@ -34,11 +32,11 @@ def same_batch(messages: Sequence[TaskMessage], batch_id: int) -> QueryTail:
                 f"message {number} of batch {batch_id} comes from partition"
                 f" {message.task.partition} of batch {message.task.batch_id}"
             )
-        if message.task.run_id != first.task.run_id or message.tail != first.tail:
+        if message.task.run_id != first.task.run_id or message.recovered != first.recovered:
             raise FencedError(
                 f"batch {batch_id} of query {first.task.query_id} has tasks of two runs"
             )
-    return first.tail
+    return first.recovered
 
 
 def running_batch(

@@ -1,7 +1,6 @@
 """The driver's steps against a real broker and a real log, without Spark."""
 
 import json
-import time
 import uuid
 from contextlib import nullcontext
 
@@ -14,7 +13,7 @@ from spark_eos._kafka.produce.rows import Rows
 from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
 from spark_eos._log import TransactionLog
 from spark_eos._options import sink_options
-from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
+from spark_eos._protocol.transactions.batch import RecoveredQuery, TaskResult
 from spark_eos._sink.driver import commit as commit_step
 from spark_eos._sink.driver import decide as decide_step
 from spark_eos._sink.message import TaskMessage
@@ -44,10 +43,10 @@ class Query:
             }
         )
 
-    def write(self, batch_id, *partitions, tail=None):
+    def write(self, batch_id, *partitions, recovered=None):
         """Two tasks at most: each writes its values and leaves the transaction open."""
         (self.checkpoint / "offsets" / str(batch_id)).write_text(f'v1\n{{}}\n{{"end":{batch_id}}}')
-        tail = tail or plan_batch(self.options)
+        recovered = recovered or plan_batch(self.options)
         messages = []
         for number, values in enumerate(partitions):
             producer = TransactionalProducer(
@@ -71,8 +70,7 @@ class Query:
                         digest=f"d{number}",
                         transaction=producer.prepare(Deadline.after_ms(30_000)),
                     ),
-                    tail=tail,
-                    planned_at=time.monotonic(),
+                    recovered=recovered,
                 )
             )
         return messages
@@ -201,10 +199,10 @@ def test_timed_out_transaction_is_not_decided(query):
 
 
 def test_driver_that_saw_an_older_log_is_fenced(query):
-    old_tail = QueryTail(query_id=query.query_id)
+    before = RecoveredQuery(query_id=query.query_id)
     commit_batch(query.options, query.write(0, ["a"]), 0)
     (query.checkpoint / "commits" / "0").touch()
-    late = query.write(1, ["b"], tail=old_tail)
+    late = query.write(1, ["b"], recovered=before)
     with pytest.raises(FencedError, match="another driver moved the log to batch 0"):
         commit_batch(query.options, late, 1)
     abort_batch(query.options, late, 1, 1)

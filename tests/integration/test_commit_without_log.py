@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -57,15 +56,13 @@ class Write:
         self._proxies, self._kafka = broker.proxies, broker.kafka
         given = {"kafka.bootstrap.servers": broker.servers, "topic": topic, "apiTimeoutMs": "8000"}
         self._options = batch_write_options(given)
-        tail, planned_at = plan_write(self._options), time.monotonic()
+        recovered = plan_write(self._options)
         self._messages = []
         for number, value in enumerate(VALUES):
             task = Task(query_id=self._options.query_id, run_id="r", batch_id=0, partition=number)
             rows = iter([pa.record_batch({"value": [value]})])
-            result = write_task(self._options, task, tail, rows)
-            self._messages.append(
-                TaskMessage(task=task, result=result, tail=tail, planned_at=planned_at)
-            )
+            result = write_task(self._options, task, recovered, rows)
+            self._messages.append(TaskMessage(task=task, result=result, recovered=recovered))
 
     @property
     def servers(self):

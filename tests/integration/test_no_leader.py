@@ -21,9 +21,9 @@ from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator.client import CoordinatorClient
 from spark_eos._kafka.produce.rows import Rows
 from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
-from spark_eos._protocol.transactions.decision import RunningBatch, decision_rows
+from spark_eos._protocol.transactions.batch import RunningBatch, TaskResult
+from spark_eos._protocol.transactions.decision import decision_rows
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._protocol.transactions.replay import TaskResult
 from spark_eos._protocol.transactions.transaction import PreparedTransaction, TransactionRecord
 from spark_eos.errors import BrokerUnreachableError
 from spark_eos.testing import EmbeddedKafka

@@ -16,8 +16,8 @@ from spark_eos._deadline import Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._log import TransactionLog
 from spark_eos._options import batch_write_options, stream_options
+from spark_eos._protocol.transactions.batch import RecoveredQuery
 from spark_eos._protocol.transactions.decision import decision_rows
-from spark_eos._protocol.transactions.replay import QueryTail
 from spark_eos._session import read_session_of, session_of
 from spark_eos._sink.driver import commit as commit_step
 from spark_eos._sink.message import running_batch
@@ -68,8 +68,8 @@ def test_decided_batch_is_not_looked_for_on_another_cluster(query, elsewhere, mo
 
 def test_decision_of_an_older_release_is_not_looked_for_on_another_cluster(query, elsewhere):
     """Its log says nothing of the query's own epoch, and must not learn that of the wrong one."""
-    tail = QueryTail(query_id=query.query_id)
-    messages = query.write(0, ["a"], ["b"], tail=tail)
+    recovered = RecoveredQuery(query_id=query.query_id)
+    messages = query.write(0, ["a"], ["b"], recovered=recovered)
     session, deadline = session_of(query.options), Deadline.after_ms(30_000)
     here = session.cluster.coordinator.cluster_id(deadline)
     batch = replace(running_batch(session, messages, 0, len(messages)), cluster_id=here)
@@ -109,7 +109,7 @@ def test_version_of_an_application_is_written_on_one_cluster(query, elsewhere, t
 
     here = options(query.options.client, 5)
     query.query_id = here.query_id
-    commit_write(here, query.write(5, ["a"], tail=plan_write(here)))
+    commit_write(here, query.write(5, ["a"], recovered=plan_write(here)))
     assert plan_write(here).complete
     with pytest.raises(OperatorError, match=r"batch 5 .* is decided on the Kafka cluster"):
         plan_write(options(elsewhere.client, 5))

@@ -30,7 +30,7 @@ class Application:
         given = {"topic": topic, "transactionLog": self.log, "txnAppId": topic}
         options = batch_write_options(self._servers | given | {"txnVersion": str(version)})
         self._query.query_id = options.query_id
-        messages = self._query.write(version, *partitions, tail=plan_write(options))
+        messages = self._query.write(version, *partitions, recovered=plan_write(options))
         commit_write(options, messages)
 
     def expire(self):

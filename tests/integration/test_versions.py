@@ -1,6 +1,5 @@
 """Versions of an application against a real broker and a real log, without Spark."""
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -42,13 +41,13 @@ class Application:
     def prepare(self, version, *partitions):
         """The tasks have ended, and nothing is decided."""
         options = self.options(version)
-        tail, planned_at = plan_write(options), time.monotonic()
+        recovered = plan_write(options)
         messages = []
         for number, values in enumerate(partitions):
             task = Task(query_id=options.query_id, run_id="r", batch_id=version, partition=number)
             rows = pa.record_batch({"value": pa.array(values, pa.string())})
-            result = write_task(options, task, tail, iter([rows]))
-            messages.append(TaskMessage(task=task, result=result, tail=tail, planned_at=planned_at))
+            result = write_task(options, task, recovered, iter([rows]))
+            messages.append(TaskMessage(task=task, result=result, recovered=recovered))
         return messages
 
     def write(self, version, *partitions):
@@ -149,8 +148,8 @@ def test_version_is_not_taken_for_written_to_another_topic(application, topic):
 
 def test_version_whose_rows_name_their_topics_is_known_by_its_number_alone(application):
     application.write(1, ["a"])
-    tail = plan_write(replace(application.options(1), topic=None))
-    assert (tail.last_batch_id, tail.complete) == (1, True)
+    recovered = plan_write(replace(application.options(1), topic=None))
+    assert (recovered.last_batch_id, recovered.complete) == (1, True)
 
 
 def test_older_version_writes_nothing(application):

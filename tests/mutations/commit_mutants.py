@@ -49,8 +49,8 @@ COMMIT_MUTANTS = (
         "only the number of the last batch is compared",
         "decide.is_visible_already",
         instead(
-            "now != (tail.newest_entry, tail.driver)",
-            "log.last_batch_id(batch.query_id) != tail.last_batch_id",
+            "now != (recovered.newest_entry, recovered.driver)",
+            "log.last_batch_id(batch.query_id) != recovered.last_batch_id",
         ),
     ),
     mutant(
@@ -66,7 +66,7 @@ COMMIT_MUTANTS = (
     mutant(
         "an older batch that comes back is not compared",
         "decide.is_visible_already",
-        before("check_same_batch", "if batch.batch_id < tail.last_batch_id:\n    return True"),
+        before("check_same_batch", "if batch.batch_id < recovered.last_batch_id:\n    return True"),
     ),
     mutant(
         "the end of the batch before is not logged",
@@ -156,12 +156,12 @@ COMMIT_MUTANTS = (
     mutant("the offsets are not in the decision", "commit.commit", call("replace", "batch")),
     mutant(
         "offsets that are committed are moved again",
-        "QueryTail.moves_offsets",
+        "RecoveredQuery.moves_offsets",
         always("committed_offsets"),
     ),
     mutant(
         "the offsets of a torn batch are not moved",
-        "QueryTail.moves_offsets",
+        "RecoveredQuery.moves_offsets",
         never("committed_offsets"),
     ),
     # Tasks

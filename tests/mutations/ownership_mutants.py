@@ -91,7 +91,9 @@ OWNERSHIP_MUTANTS = (
     mutant(
         "the driver that was started last is not known to the commit worker",
         "decide.is_visible_already",
-        instead("now != (tail.newest_entry, tail.driver)", "now[0] != tail.newest_entry"),
+        instead(
+            "now != (recovered.newest_entry, recovered.driver)", "now[0] != recovered.newest_entry"
+        ),
         tests=_TWO_DRIVERS,
     ),
     mutant(

@@ -151,17 +151,17 @@ RECOVERY_MUTANTS = (
     # A batch that runs again
     mutant(
         "a committed batch is written again",
-        "QueryTail.action",
+        "RecoveredQuery.action",
         never("batch_id", "rows_complete"),
     ),
     mutant(
         "a torn batch is written whole",
-        "QueryTail.action",
+        "RecoveredQuery.action",
         never("committed_partitions"),
     ),
     mutant(
         "a torn batch is skipped whole",
-        "QueryTail.action",
+        "RecoveredQuery.action",
         always("committed_partitions"),
     ),
     mutant(
@@ -171,7 +171,7 @@ RECOVERY_MUTANTS = (
     ),
     mutant(
         "rows are written again where only the offsets are lost",
-        "QueryTail.action",
+        "RecoveredQuery.action",
         instead("self.rows_complete", "self.complete"),
     ),
     mutant(
@@ -189,7 +189,7 @@ RECOVERY_MUTANTS = (
         "plan.plan",
         before(
             "_may_have_orphans",
-            "if is_first and tail.complete:\n    restore_group_offsets(session, deadline)",
+            "if is_first and recovered.complete:\n    restore_group_offsets(session, deadline)",
         ),
         tests=_CRASHES,
     ),

@@ -151,9 +151,7 @@ class Driver:
     def plan(self):
         """The writer that travels to the tasks."""
         with running(self._planner):
-            session = session_of(self._options)
-            tail = plan(session)
-            return StreamWriter(self._options, tail, planned_at=session.clock.monotonic())
+            return StreamWriter(self._options, plan(session_of(self._options)))
 
     def run_tasks(self, batch_id):
         """Plan a batch and run its tasks; returns what they tell the driver."""

@@ -11,8 +11,8 @@ write fails.
 import pickle
 
 from spark_eos._options import batch_write_options
-from spark_eos._sink.batch_writer import BatchWriter
 from spark_eos._sink.driver.plan import plan
+from spark_eos._sink.writer import BatchWriter
 from tests.simulation.clients import session_of
 from tests.simulation.driver import Driver, no_file
 from tests.simulation.process import port, running
@@ -41,10 +41,8 @@ class Job(Driver):
 
     def plan(self):
         with running(self._planner):
-            session = session_of(self._options)
-            tail = plan(session)
-            planned_at = session.clock.monotonic()
-            writer = BatchWriter(self._options, tail, self._run_id, planned_at)
+            recovered = plan(session_of(self._options))
+            writer = BatchWriter(self._options, recovered, self._run_id)
         self._sent = pickle.dumps(writer)
         return writer
 

@@ -1,12 +1,10 @@
 """What must hold before a batch is decided, and the rows that decide it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from spark_eos._protocol.offsets.topic_partition import TopicPartition
-from spark_eos._protocol.transactions.batch import ABORTED, LoggedBatch
-from spark_eos._protocol.transactions.replay import TaskResult
+from spark_eos._protocol.transactions.batch import ABORTED, LoggedBatch, RunningBatch, TaskResult
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import (
     PreparedTransaction,
@@ -15,41 +13,6 @@ from spark_eos._protocol.transactions.transaction import (
     TransactionRecord,
 )
 from spark_eos.errors import CorruptLogError, TransactionLostError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningBatch:
-    """The batch that the driver is about to decide."""
-
-    query_id: str
-    run_id: str
-    batch_id: int
-    input_digest: str
-    sink_partitions: int
-    results: tuple[TaskResult, ...]
-    offsets: PreparedTransaction | None = None
-    cluster_id: str | None = None
-    is_batch_write: bool = False  # its batch id is the version of an application
-    older_input_digest: str = ""  # as rows of version 2 have it; of a batch that runs again
-
-    @property
-    def transactions(self) -> tuple[tuple[TaskResult | None, PreparedTransaction], ...]:
-        """Every open transaction, with the task that wrote it; the driver's own has none."""
-        written = ((r, r.transaction) for r in self.results if r.transaction is not None)
-        own = () if self.offsets is None else ((None, self.offsets),)
-        return (*written, *own)
-
-    @property
-    def written(self) -> set[TopicPartition]:
-        """The partitions that it wrote to."""
-        return {p.topic_partition for _, t in self.transactions for p in t.partitions}
-
-    @property
-    def topic_ids(self) -> dict[str, str]:
-        """The topics that it wrote to, as far as their ids are known. Of a topic that was replaced
-        between two tasks one id is told; the other one does not fit either.
-        """
-        return dict(pair for _, t in self.transactions for pair in t.topic_ids)
 
 
 def spare_ms(timeout_ms: int) -> int:

@@ -6,63 +6,14 @@ it decides or skips, what ran now with what is in the log.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from enum import Enum
 from typing import Final
 
-from spark_eos._protocol.transactions.batch import LoggedBatch
-from spark_eos._protocol.transactions.transaction import PreparedTransaction, TransactionRecord
+from spark_eos._protocol.transactions.batch import LoggedBatch, TaskResult
+from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos.errors import NonDeterministicReplayError
 
 # The version of records whose input digest has the files of a file source in it.
 _FILES_SINCE: Final = 3
-
-
-class Action(Enum):
-    """What a task does with its rows."""
-
-    WRITE = "write"
-    SKIP = "skip"  # read all rows, for the digest and for stateful operators above, and send none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryTail:
-    """The end of the log for one query, as the planner saw it. Travels to the tasks."""
-
-    query_id: str
-    last_batch_id: int | None = None
-    newest_entry: datetime | None = None  # of the query in the log: it tells whether that moved
-    driver: int | None = None  # the one that was started last
-    committed_partitions: frozenset[int] = frozenset()
-    committed_offsets: bool = False
-    complete: bool = True
-    rows_complete: bool = True  # what is left of the last batch is at most to move the group
-
-    def moves_offsets(self, batch_id: int) -> bool:
-        """Whether the group's offsets are still to be moved to the end of `batch_id`."""
-        return self.last_batch_id is None or (
-            batch_id > self.last_batch_id
-            or (batch_id == self.last_batch_id and not self.complete and not self.committed_offsets)
-        )
-
-    def action(self, batch_id: int, partition: int) -> Action:
-        """What the task of `partition` in `batch_id` does."""
-        if self.last_batch_id is None or batch_id > self.last_batch_id:
-            return Action.WRITE
-        if batch_id < self.last_batch_id or self.rows_complete:
-            return Action.SKIP
-        return Action.SKIP if partition in self.committed_partitions else Action.WRITE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskResult:
-    """What one task of a batch found and did."""
-
-    partition: int
-    records: int
-    digest: str
-    transaction: PreparedTransaction | None
 
 
 def check_same_batch(

@@ -7,9 +7,8 @@ without a word, so the rows are compared first. Spark may spread the same rows o
 
 from collections.abc import Sequence
 
-from spark_eos._protocol.transactions.batch import LoggedBatch
+from spark_eos._protocol.transactions.batch import LoggedBatch, TaskResult
 from spark_eos._protocol.transactions.digest import RowsDigest, total_digest
-from spark_eos._protocol.transactions.replay import TaskResult
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos.errors import LogError, NonDeterministicReplayError, OperatorError
 

@@ -139,8 +139,8 @@ def _may_be_decided(session: Session, failed: FailedBatch, deadline: Deadline) -
     ids = [identity.transactional_id for identity in failed.identities]
     found = session.cluster.coordinator.describe(ids, deadline)
     session.log.refresh()  # behind the look: whoever ended one has logged why before
-    tail = failed.messages[0].tail
-    return session.log.newest_entry(failed.query_id) == tail.newest_entry and all(
+    recovered = failed.messages[0].recovered
+    return session.log.newest_entry(failed.query_id) == recovered.newest_entry and all(
         is_as_left(identity, found[identity.transactional_id]) for identity in failed.identities
     )
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from spark_eos._deadline import Deadline
 from spark_eos._failpoints import failpoint
-from spark_eos._protocol.transactions.decision import RunningBatch, completion_rows
-from spark_eos._protocol.transactions.replay import QueryTail
+from spark_eos._protocol.transactions.batch import RecoveredQuery, RunningBatch
+from spark_eos._protocol.transactions.decision import completion_rows
 from spark_eos._recovery.ownership import Ownership
 from spark_eos._session import Session
 from spark_eos._sink.driver.commit_without_log import commit_without_log
@@ -31,28 +31,30 @@ def commit(session: Session, messages: Sequence[TaskMessage], batch_id: int) -> 
     if not session.has_log:
         commit_without_log(session, messages, batch_id, deadline)
         return
-    tail = same_batch(messages, batch_id)
+    recovered = same_batch(messages, batch_id)
     batch = running_batch(session, messages, batch_id, len(messages))
-    batch = _with_older_digest(session, batch, tail)
+    batch = _with_older_digest(session, batch, recovered)
     log = session.newest_log()
-    if is_visible_already(batch, tail, log):
+    if is_visible_already(batch, recovered, log):
         if batch.is_batch_write:
             check_written_rows(session, batch.results)
         return
-    if tail.moves_offsets(batch_id) and session.group_id is not None:
+    if recovered.moves_offsets(batch_id) and session.group_id is not None:
         ends = session.checkpoint.kafka_offsets(batch_id)
         prepared = prepare_offsets(session, session.group_id, ends, deadline)
         batch = replace(batch, offsets=prepared)
-    _decide_and_complete(session, batch, messages[0].planned_at, deadline)
+    _decide_and_complete(session, batch, recovered.recovered_at, deadline)
     if batch.is_batch_write:
         _log_completion(session, batch_id)
     else:
         log.maintain()
 
 
-def _with_older_digest(session: Session, batch: RunningBatch, tail: QueryTail) -> RunningBatch:
+def _with_older_digest(
+    session: Session, batch: RunningBatch, recovered: RecoveredQuery
+) -> RunningBatch:
     """A batch that the log has already may be there with the digest of an older release."""
-    is_new = tail.last_batch_id is None or batch.batch_id > tail.last_batch_id
+    is_new = recovered.last_batch_id is None or batch.batch_id > recovered.last_batch_id
     if is_new or batch.is_batch_write:
         return batch
     older = session.checkpoint.input_digest_of_version_2(batch.batch_id)
@@ -60,10 +62,10 @@ def _with_older_digest(session: Session, batch: RunningBatch, tail: QueryTail) -
 
 
 def _decide_and_complete(
-    session: Session, batch: RunningBatch, planned_at: float, deadline: Deadline
+    session: Session, batch: RunningBatch, recovered_at: float, deadline: Deadline
 ) -> None:
     """Steps 5 and 6."""
-    decision = decide(session, batch, planned_at, deadline)
+    decision = decide(session, batch, recovered_at, deadline)
     failpoint("decided")
     if decision.token is not None and decision.records:
         Ownership(session).move_on(decision.token, deadline)

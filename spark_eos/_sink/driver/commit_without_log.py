@@ -35,9 +35,9 @@ def commit_without_log(
         return
     identities = [transaction.identity for transaction in transactions]
     try:
-        same_batch(messages, batch_id)
+        recovered = same_batch(messages, batch_id)
         batch = running_batch(session, messages, batch_id, len(messages))
-        check(session, batch, messages[0].planned_at, deadline)
+        check(session, batch, recovered.recovered_at, deadline)
     except BaseException as error:
         _abort(session, identities)
         if isinstance(error, SparkEosError):

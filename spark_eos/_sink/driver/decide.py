@@ -13,19 +13,15 @@ from dataclasses import dataclass, replace
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos._failpoints import failpoint
 from spark_eos._log import TransactionLog
+from spark_eos._protocol.transactions.batch import RecoveredQuery, RunningBatch
 from spark_eos._protocol.transactions.decision import (
-    RunningBatch,
     check_prepared,
     check_same_topics,
     decision_rows,
     is_stale,
 )
 from spark_eos._protocol.transactions.ownership import Token
-from spark_eos._protocol.transactions.replay import (
-    QueryTail,
-    check_same_batch,
-    check_same_partitions,
-)
+from spark_eos._protocol.transactions.replay import check_same_batch, check_same_partitions
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import TransactionDescription, TransactionRecord
 from spark_eos._recovery.ownership import Ownership
@@ -33,19 +29,19 @@ from spark_eos._session import Session
 from spark_eos.errors import FencedError, SparkEosError
 
 
-def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog) -> bool:
+def is_visible_already(batch: RunningBatch, recovered: RecoveredQuery, log: TransactionLog) -> bool:
     """Whether the batch ran again after it was committed: then there is nothing to decide.
 
     Raises where what is in the log and what ran now are not the same batch.
     """
     now = (log.newest_entry(batch.query_id), log.driver(batch.query_id))
-    if now != (tail.newest_entry, tail.driver):
+    if now != (recovered.newest_entry, recovered.driver):
         raise FencedError(
             f"another driver moved the log to batch {log.last_batch_id(batch.query_id)} of query"
             f" {batch.query_id} while this one ran batch {batch.batch_id} after"
-            f" {tail.last_batch_id}. Only one may run: this one stops"
+            f" {recovered.last_batch_id}. Only one may run: this one stops"
         )
-    if tail.last_batch_id is None or batch.batch_id > tail.last_batch_id:
+    if recovered.last_batch_id is None or batch.batch_id > recovered.last_batch_id:
         return False
     logged = log.batch(batch.query_id, batch.batch_id)
     if logged is None and batch.is_batch_write:  # long complete, and expired
@@ -58,21 +54,21 @@ def is_visible_already(batch: RunningBatch, tail: QueryTail, log: TransactionLog
         older_input_digest=batch.older_input_digest,
         results=batch.results,
     )
-    if batch.batch_id < tail.last_batch_id or tail.complete:
+    if batch.batch_id < recovered.last_batch_id or recovered.complete:
         return True
-    if logged is not None and not tail.rows_complete:
+    if logged is not None and not recovered.rows_complete:
         check_same_partitions(logged, batch.results)
     return False
 
 
-def check(session: Session, batch: RunningBatch, planned_at: float, deadline: Deadline) -> None:
+def check(session: Session, batch: RunningBatch, recovered_at: float, deadline: Deadline) -> None:
     """Raise unless every transaction is open, has time left, and can be ended. For a batch write
     without a log.
 
     Topics and leaders first: what times out between the look and the end must be little.
     """
     check_topics(session, batch, deadline)
-    _check_transactions(session, batch, _describe(session, batch, None, deadline), planned_at)
+    _check_transactions(session, batch, _describe(session, batch, None, deadline), recovered_at)
 
 
 def check_topics(session: Session, batch: RunningBatch, deadline: Deadline) -> None:
@@ -85,13 +81,13 @@ def _check_transactions(
     session: Session,
     batch: RunningBatch,
     found: Mapping[str, TransactionDescription | None],
-    planned_at: float,
+    recovered_at: float,
 ) -> None:
     check_prepared(
         batch,
         found,
         now_ms=session.clock.time() * 1000,
-        age_at_most_ms=(session.clock.monotonic() - planned_at) * 1000,
+        age_at_most_ms=(session.clock.monotonic() - recovered_at) * 1000,
     )
 
 
@@ -125,7 +121,7 @@ class Decision:
 
 
 def decide(
-    session: Session, batch: RunningBatch, planned_at: float, deadline: Deadline
+    session: Session, batch: RunningBatch, recovered_at: float, deadline: Deadline
 ) -> Decision:
     """Write the decision."""
     log, coordinator, owner = session.log, session.cluster.coordinator, Ownership(session)
@@ -134,7 +130,7 @@ def decide(
     try:
         check_topics(session, batch, deadline)
         found = _describe(session, batch, owner, deadline)
-        _check_transactions(session, batch, found, planned_at)
+        _check_transactions(session, batch, found, recovered_at)
         here = replace(batch, cluster_id=coordinator.cluster_id(deadline))
         rows = decision_rows(here, last, found, at)
         if batch.transactions:

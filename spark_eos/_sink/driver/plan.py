@@ -9,12 +9,13 @@ overtaken may open one late, under an id that no batch uses again for long. All 
 middle of a run, and are harmless there. A batch write has one batch, which is the first.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from spark_eos._endtxn.fence import abort_orphans
 from spark_eos._failpoints import failpoint
 from spark_eos._options import SinkOptions
-from spark_eos._protocol.transactions.replay import QueryTail
+from spark_eos._protocol.transactions.batch import RecoveredQuery
 from spark_eos._recovery.edited_checkpoint import check_input_as_logged
 from spark_eos._recovery.group_offsets import restore_group_offsets
 from spark_eos._recovery.ownership import Ownership
@@ -28,14 +29,14 @@ from spark_eos.errors import OperatorError
 _LOOK_FOR_ORPHANS_EVERY_S: Final = 30.0
 
 
-def plan(session: Session) -> QueryTail:
-    """What the tasks must know of the log's tail, when nothing of an earlier run is left over."""
+def plan(session: Session) -> RecoveredQuery:
+    """Return what the tasks must know, when nothing of an earlier run is left over."""
     deadline, memory, now = session.deadline(), session.memory, session.clock.monotonic()
     is_first = not memory.planned or not session.is_streaming
     if is_first:
         check_cluster(session.options, session.cluster, deadline)
     if not session.has_log:
-        return QueryTail(query_id=session.query_id)
+        return RecoveredQuery(query_id=session.query_id, recovered_at=session.clock.monotonic())
     log = session.newest_log()
     owner = Ownership(session)
     if not is_first and owner.is_overtaken():
@@ -46,17 +47,17 @@ def plan(session: Session) -> QueryTail:
         owner.take_over(deadline)
         if session.is_streaming:
             check_input_as_logged(session, deadline)
-    tail = recover(session, deadline)
+    recovered = recover(session, deadline)
     if not session.is_streaming:
-        check_txn_version(session, tail, deadline)
-    if is_first or _may_have_orphans(memory, tail, now):
+        check_txn_version(session, recovered, deadline)
+    if is_first or _may_have_orphans(memory, recovered, now):
         abort_orphans(session, deadline)
         memory.orphans_at = now
-    if is_first and tail.complete:  # behind the orphans: an open one may move the group
+    if is_first and recovered.complete:  # behind the orphans: an open one may move the group
         restore_group_offsets(session, deadline)
-    memory.planned, memory.last_batch_id = True, tail.last_batch_id
+    memory.planned, memory.last_batch_id = True, recovered.last_batch_id
     failpoint("planned")
-    return tail
+    return replace(recovered, recovered_at=session.clock.monotonic())
 
 
 def _has_gone_on(memory: Memory, last_batch_id: int | None) -> bool:
@@ -68,9 +69,11 @@ def _has_gone_on(memory: Memory, last_batch_id: int | None) -> bool:
     return last_batch_id > memory.last_batch_id
 
 
-def _may_have_orphans(memory: Memory, tail: QueryTail, now: float) -> bool:
+def _may_have_orphans(memory: Memory, recovered: RecoveredQuery, now: float) -> bool:
     is_long_ago = now - memory.orphans_at > _LOOK_FOR_ORPHANS_EVERY_S
-    return is_long_ago or not _has_gone_on(memory, tail.last_batch_id) or not tail.complete
+    return (
+        is_long_ago or not _has_gone_on(memory, recovered.last_batch_id) or not recovered.complete
+    )
 
 
 def _check_same_query(session: Session) -> None:

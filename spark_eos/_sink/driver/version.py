@@ -11,30 +11,29 @@ from collections.abc import Sequence
 from spark_eos._deadline import Deadline
 from spark_eos._endtxn.decided_here import check_decided_here
 from spark_eos._options import BatchWriteOptions
-from spark_eos._protocol.transactions.batch import LoggedBatch
-from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
+from spark_eos._protocol.transactions.batch import LoggedBatch, RecoveredQuery, TaskResult
 from spark_eos._protocol.transactions.version import check_same_rows
 from spark_eos._session import Session
 from spark_eos.errors import OperatorError, SparkEosError
 
 
-def check_txn_version(session: Session, tail: QueryTail, deadline: Deadline) -> None:
+def check_txn_version(session: Session, recovered: RecoveredQuery, deadline: Deadline) -> None:
     """Planner worker. Raise where the version can neither be written nor be taken for written."""
     options, log = _options(session), session.log
-    if tail.last_batch_id is None:
+    if recovered.last_batch_id is None:
         return
-    if options.version > tail.last_batch_id:
-        if not tail.complete and tail.committed_partitions:
+    if options.version > recovered.last_batch_id:
+        if not recovered.complete and recovered.committed_partitions:
             raise OperatorError(
-                f"version {tail.last_batch_id} of txnAppId '{options.application}' is committed in"
-                " part, and the rest of its rows is not there yet: write it again, from the same"
-                f" rows, before version {options.version}"
+                f"version {recovered.last_batch_id} of txnAppId '{options.application}' is"
+                " committed in part, and the rest of its rows is not there yet: write it again,"
+                f" from the same rows, before version {options.version}"
             )
         return
     logged = log.batch(options.query_id, options.version)
     if logged is None or logged.is_aborted:
         # The last one, if it is gone, is complete and expired: the commit worker sees the rows.
-        _check_is_last(options, tail, logged)
+        _check_is_last(options, recovered, logged)
         return
     check_decided_here(session, logged.records, deadline)
     _check_topic(options, logged)
@@ -60,8 +59,10 @@ def _options(session: Session) -> BatchWriteOptions:
     return session.options
 
 
-def _check_is_last(options: BatchWriteOptions, tail: QueryTail, logged: LoggedBatch | None) -> None:
-    if options.version != tail.last_batch_id:
+def _check_is_last(
+    options: BatchWriteOptions, recovered: RecoveredQuery, logged: LoggedBatch | None
+) -> None:
+    if options.version != recovered.last_batch_id:
         why = (
             "was aborted"
             if logged is not None
@@ -69,8 +70,9 @@ def _check_is_last(options: BatchWriteOptions, tail: QueryTail, logged: LoggedBa
         )
         raise OperatorError(
             f"version {options.version} of txnAppId '{options.application}' {why}, and version"
-            f" {tail.last_batch_id} was written since. Versions only go up: if its rows are not in"
-            f" the topic, write them as version {(tail.last_batch_id or 0) + 1} or later"
+            f" {recovered.last_batch_id} was written since. Versions only go up: if its rows are"
+            " not in the topic, write them as version"
+            f" {(recovered.last_batch_id or 0) + 1} or later"
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
-from spark_eos._protocol.transactions.replay import TaskResult
+from spark_eos._protocol.transactions.batch import TaskResult
 from spark_eos._sink.task.digest import RowDigest
 
 

@@ -17,7 +17,7 @@ from spark_eos._kafka.produce.idempotent_producer import IdempotentProducer
 from spark_eos._kafka.produce.rows import Rows
 from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
 from spark_eos._options import WriteOptions
-from spark_eos._protocol.transactions.replay import Action, QueryTail, TaskResult
+from spark_eos._protocol.transactions.batch import Action, RecoveredQuery, TaskResult
 from spark_eos._session import Session
 from spark_eos._sink.task.arrow import to_rows
 from spark_eos._sink.task.context import Task
@@ -29,12 +29,12 @@ P = TypeVar("P", bound=IdempotentProducer)
 
 
 def write_partition(
-    session: Session, task: Task, tail: QueryTail, batches: Iterator[pa.RecordBatch]
+    session: Session, task: Task, recovered: RecoveredQuery, batches: Iterator[pa.RecordBatch]
 ) -> TaskResult:
     """Write and prepare one partition, or only read it where its rows are visible already."""
-    if tail.query_id != task.query_id:
+    if recovered.query_id != task.query_id:
         raise FencedError(
-            f"the checkpoint belongs to query {tail.query_id}, and {task.query_id} is running:"
+            f"the checkpoint belongs to query {recovered.query_id}, and {task.query_id} is running:"
             " checkpointLocation was replaced while the query ran"
         )
     written = PartitionWrite(
@@ -44,7 +44,7 @@ def write_partition(
     )
     with written.aborting_on_failure():
         failpoint("task-started")
-        if tail.action(task.batch_id, task.partition) is Action.WRITE:
+        if recovered.action(task.batch_id, task.partition) is Action.WRITE:
             written.write(batches)
         else:
             written.skip(batches)

@@ -3,9 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
-from spark_eos._protocol.transactions.batch import LoggedBatch
-from spark_eos._protocol.transactions.decision import RunningBatch
-from spark_eos._protocol.transactions.replay import TaskResult
+from spark_eos._protocol.transactions.batch import LoggedBatch, RunningBatch, TaskResult
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import (
     PreparedTransaction,

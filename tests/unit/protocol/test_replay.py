@@ -2,12 +2,8 @@
 
 import pytest
 
-from spark_eos._protocol.transactions.replay import (
-    Action,
-    QueryTail,
-    check_same_batch,
-    check_same_partitions,
-)
+from spark_eos._protocol.transactions.batch import Action, RecoveredQuery
+from spark_eos._protocol.transactions.replay import check_same_batch, check_same_partitions
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos.errors import NonDeterministicReplayError
 from tests.unit.protocol.builders import QUERY, logged, record, result
@@ -16,7 +12,7 @@ S = TransactionState
 
 
 def tail(**values):
-    return QueryTail(query_id=QUERY, **values)
+    return RecoveredQuery(query_id=QUERY, **values)
 
 
 def torn(**values):

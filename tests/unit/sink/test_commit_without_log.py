@@ -9,8 +9,8 @@ from spark_eos._deadline import Deadline
 from spark_eos._kafka.coordinator.client import EndAnswer
 from spark_eos._options import batch_write_options
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
+from spark_eos._protocol.transactions.batch import RecoveredQuery, TaskResult
 from spark_eos._protocol.transactions.outcome import Api, ErrorCode, outcome_of
-from spark_eos._protocol.transactions.replay import QueryTail, TaskResult
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import (
     PreparedTransaction,
@@ -26,6 +26,7 @@ from tests.steps import session_with
 
 OPTIONS = batch_write_options({"kafka.bootstrap.servers": "b:1", "topic": "invoices"})
 OK, LOST = ErrorCode.NONE, ErrorCode.PRODUCER_FENCED
+RECOVERED = RecoveredQuery(query_id=OPTIONS.query_id, recovered_at=time.monotonic())
 TIMED_OUT, MOVED = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_COORDINATOR
 
 
@@ -50,8 +51,7 @@ def message(partition, *, rows=1):
             digest=f"1:{rows}:0000000000000000",
             transaction=prepared if rows else None,
         ),
-        tail=QueryTail(query_id=OPTIONS.query_id),
-        planned_at=time.monotonic(),
+        recovered=RECOVERED,
     )
 
 

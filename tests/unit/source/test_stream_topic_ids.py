@@ -42,7 +42,7 @@ def test_start_and_end_have_the_ids_of_their_topics():
     offsets = stream_with_ids(topics_with({A0: 10, B0: 3}, a="old"), {"startingOffsets": "latest"})
     start = offsets.initial()
     assert start == StreamPosition({A0: 10, B0: 3}, {"a": "old", "b": "first"})
-    offsets._reader.ends = {A0: 12}
+    offsets._session.offset_reader.ends = {A0: 12}
     assert end(offsets, A0_TO_10) == StreamPosition({A0: 12}, {"a": "old"})
     assert offsets.seen == StreamPosition({A0: 12}, {"a": "old"})
 
