@@ -8,7 +8,7 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-slow archive demo bench-quick bench-read bench-log bench-endurance chaos mutations mutations-chaos clean
+.PHONY: help setup check test test-slow archive demo docs bench-quick bench-read bench-log bench-endurance chaos mutations mutations-chaos clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-slow: $(STAMP) ## run the longest fault tests, in some minutes
 
 demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
 	@$(BIN)/python -m demo
+
+docs: $(STAMP) ## write the tables of options in the docs from the product's own
+	@$(BIN)/python -m docs.option_tables
 
 archive: $(ARCHIVE) ## pack the environment for spark-submit --archives
 

@@ -43,7 +43,7 @@ class TxnKafkaDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns of a read. A write has those of its frame."""
         check_pyspark(READS)
-        from spark_eos._options.source import includes_headers
+        from spark_eos._options.read import includes_headers
         from spark_eos._source.schema import source_schema
 
         return source_schema(includes_headers(self.options))

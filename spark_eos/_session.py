@@ -21,8 +21,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from spark_eos._deadline import Clock, Deadline
 from spark_eos._kafka.cluster import Cluster
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._options import BatchWriteOptions, SinkOptions, SourceOptions, WriteOptions
-from spark_eos._options.sink import AtLeastOnceOptions
+from spark_eos._options import (
+    AtLeastOnceOptions,
+    BatchWriteOptions,
+    SinkOptions,
+    SourceOptions,
+    WriteOptions,
+)
 from spark_eos._protocol.transactions.transactional_id import TransactionalId
 from spark_eos.errors import SparkEosError
 

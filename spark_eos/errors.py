@@ -24,13 +24,63 @@ A text says what happened, to which id and batch, and the next step. It never ho
 values are named only where they cannot be one.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
 
 class SparkEosError(Exception):
-    """Base of all errors that this package raises on purpose."""
+    """Base of all errors that this package raises on purpose.
+
+    An error carries what it is about as fields, and its text is made from them:
+
+        RetriableError("batch {batch_id} failed", batch_id=7).batch_id == 7
+    """
+
+    option: str | None = None
+    topic: str | None = None
+    query_id: str | None = None
+    batch_id: int | None = None
+    transactional_id: str | None = None
+    group_id: str | None = None
+
+    def __init__(self, text: str, **fields: object) -> None:
+        super().__init__(text.format_map(fields) if fields else text)
+        vars(self).update(fields)
+
+    def preceded_by(self, text: str) -> Self:
+        """The same error with more text before its own."""
+        found = type(self)(f"{text}{self}")
+        vars(found).update(vars(self))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with one option of a job. `option` is the one to correct or to give."""
+
+    option: str | None
+    text: str
 
 
 class OptionError(SparkEosError):
     """The job is wrong: an option, a column, a topic or a cluster setting. Nothing was written."""
+
+    _mistakes: tuple[Mistake, ...] = ()
+
+    @classmethod
+    def of(cls, mistakes: Sequence[Mistake]) -> "OptionError":
+        """One error for all mistakes."""
+        texts = [mistake.text for mistake in mistakes]
+        several = "\n  ".join([f"{len(texts)} mistakes in the options:", *texts])
+        error = cls(texts[0] if len(texts) == 1 else several)
+        error.option, error._mistakes = mistakes[0].option, tuple(mistakes)
+        return error
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """Everything that is wrong, one by one."""
+        return self._mistakes or (Mistake(self.option, str(self)),)
 
 
 class RetriableError(SparkEosError):

@@ -12,7 +12,6 @@ from spark_eos._protocol.offsets.offset_limit import EARLIEST
 from spark_eos._protocol.offsets.offset_map import is_topic_id
 from spark_eos._protocol.offsets.topic_name import RULE, is_topic_name
 from spark_eos._protocol.offsets.topic_partition import TopicPartition
-from spark_eos.errors import OptionError
 
 _PARTITION = re.compile(r"[0-9]{1,10}")
 _LAST_PARTITION: Final = 2**31 - 1
@@ -21,67 +20,63 @@ _PARTITIONS: Final = '{"topicA":[0,1],"topicB":[0]}'
 _OFFSETS: Final = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, -1 for latest, -2 for earliest'
 _TIMESTAMPS: Final = '{"topicA":{"0":1700000000000}}, in milliseconds since 1970'
 
+Numbers = tuple[tuple[TopicPartition, int], ...]
 
-def partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
+
+def partitions(text: str) -> tuple[TopicPartition, ...]:
     """Partitions by topic, sorted."""
     found: list[TopicPartition] = []
-    for topic, numbers in _topics(option, text, _PARTITIONS).items():
+    for topic, numbers in _topics(text, _PARTITIONS).items():
         if not isinstance(numbers, list) or not numbers:
-            raise _malformed(
-                option, text, _PARTITIONS, f"topic '{topic}' has no list of partitions"
-            )
+            raise _malformed(_PARTITIONS, f"topic '{topic}' has no list of partitions")
         for number in numbers:
             if not _is_whole(number) or not 0 <= number <= _LAST_PARTITION:
-                raise _malformed(option, text, _PARTITIONS, f"{number!r} is no partition")
+                raise _malformed(_PARTITIONS, f"{number!r} is no partition")
             found.append(TopicPartition(topic, number))
     if len(set(found)) != len(found):
-        raise _malformed(option, text, _PARTITIONS, "a partition is given twice")
+        raise _malformed(_PARTITIONS, "a partition is given twice")
     return tuple(sorted(found))
 
 
-def offsets(option: str, text: str) -> tuple[tuple[TopicPartition, int], ...]:
+def offsets(text: str) -> Numbers:
     """An offset for each partition, sorted by partition."""
-    return _numbers(option, text, _OFFSETS, least=EARLIEST)
+    return _numbers(text, _OFFSETS, least=EARLIEST)
 
 
-def timestamps(option: str, text: str) -> tuple[tuple[TopicPartition, int], ...]:
+def timestamps(text: str) -> Numbers:
     """A timestamp for each partition, sorted by partition."""
-    return _numbers(option, text, _TIMESTAMPS, least=0)
+    return _numbers(text, _TIMESTAMPS, least=0)
 
 
-def _numbers(
-    option: str, text: str, example: str, *, least: int
-) -> tuple[tuple[TopicPartition, int], ...]:
+def _numbers(text: str, example: str, *, least: int) -> Numbers:
     found: dict[TopicPartition, int] = {}
-    for topic, numbers in _topics(option, text, example).items():
+    for topic, numbers in _topics(text, example).items():
         if not isinstance(numbers, dict) or not numbers:
-            raise _malformed(option, text, example, f"topic '{topic}' has no partitions")
+            raise _malformed(example, f"topic '{topic}' has no partitions")
         for key, number in numbers.items():
             if not _PARTITION.fullmatch(key) or int(key) > _LAST_PARTITION:
-                raise _malformed(option, text, example, f"'{key}' is no partition")
+                raise _malformed(example, f"'{key}' is no partition")
             if not _is_whole(number) or not least <= number <= _LAST_OFFSET:
-                raise _malformed(
-                    option, text, example, f"{number!r} of partition {topic}-{key} is not accepted"
-                )
+                raise _malformed(example, f"{number!r} of partition {topic}-{key} is not accepted")
             partition = TopicPartition(topic, int(key))
             if partition in found:
-                raise _malformed(option, text, example, f"{topic}-{key} is given twice")
+                raise _malformed(example, f"{topic}-{key} is given twice")
             found[partition] = number
     return tuple(sorted(found.items()))
 
 
-def _topics(option: str, text: str, example: str) -> dict[str, Any]:
+def _topics(text: str, example: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise _malformed(option, text, example, str(error)) from None
+        raise _malformed(example, str(error)) from None
     if isinstance(parsed, dict):  # offsets that were copied from a checkpoint
         parsed = {key: value for key, value in parsed.items() if not is_topic_id(key, value)}
     if not isinstance(parsed, dict) or not parsed:
-        raise _malformed(option, text, example, "no topic is given")
+        raise _malformed(example, "no topic is given")
     for topic in parsed:
         if not is_topic_name(topic):
-            raise _malformed(option, text, example, f"topic '{topic}': {RULE}")
+            raise _malformed(example, f"topic '{topic}': {RULE}")
     return parsed
 
 
@@ -96,5 +91,5 @@ def _is_whole(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool)
 
 
-def _malformed(option: str, text: str, example: str, reason: str) -> OptionError:
-    return OptionError(f"{option} '{text}': {reason}; accepted is JSON such as {example}")
+def _malformed(example: str, reason: str) -> ValueError:
+    return ValueError(f"{reason}; accepted is JSON such as {example}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from spark_eos._log import TransactionLog
-from spark_eos._options.snapshot import SnapshotOptions
+from spark_eos._options.read import SnapshotOptions
 from spark_eos._protocol.offsets.snapshot import BatchOutput, limited, outputs, whole_batches
 from spark_eos._protocol.offsets.topic_partition import OffsetRange, Offsets, TopicPartition
 from spark_eos._protocol.transactions.fate import Fate

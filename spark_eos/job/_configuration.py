@@ -26,7 +26,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Mistake:
+class FileMistake:
     """One thing to correct, and where."""
 
     line: int
@@ -37,7 +37,7 @@ class Mistake:
 class ConfigurationError(OptionError):
     """A job's file cannot be used. The text has a line for each mistake."""
 
-    def __init__(self, path: Path, mistakes: list[Mistake]) -> None:
+    def __init__(self, path: Path, mistakes: list[FileMistake]) -> None:
         found = sorted(set(mistakes))
         super().__init__(
             "\n".join(f"{path}:{m.line}: {m.where}{': ' if m.where else ''}{m.text}" for m in found)
@@ -67,7 +67,9 @@ class Configuration(Generic[Model]):
             yield
         except (PySparkException, OptionError) as error:
             line, where = _line_of(self.data, place), ".".join(place)
-            raise ConfigurationError(self.path, [Mistake(line, where, first_line(error))]) from None
+            raise ConfigurationError(
+                self.path, [FileMistake(line, where, first_line(error))]
+            ) from None
 
 
 def first_line(error: BaseException) -> str:
@@ -77,7 +79,7 @@ def first_line(error: BaseException) -> str:
 
 def load(path: Path, model: type[Model], environment: Mapping[str, str]) -> Configuration[Model]:
     """Read and check a job's file."""
-    mistakes: list[Mistake] = []
+    mistakes: list[FileMistake] = []
     data = _read(path, environment, mistakes)
     _share_kafka(data)
     try:
@@ -86,23 +88,25 @@ def load(path: Path, model: type[Model], environment: Mapping[str, str]) -> Conf
         for found in error.errors(include_input=False, include_url=False):
             place = tuple(part for part in found["loc"] if part != "[key]")
             text = _TEXTS.get(found["type"], found["msg"].removeprefix("Value error, "))
-            mistakes.append(Mistake(_line_of(data, place), ".".join(map(str, place)), text))
+            mistakes.append(FileMistake(_line_of(data, place), ".".join(map(str, place)), text))
     if mistakes:
         raise ConfigurationError(path, mistakes)
     return Configuration(path, job, data)
 
 
-def _read(path: Path, environment: Mapping[str, str], mistakes: list[Mistake]) -> dict[Key, Any]:
+def _read(
+    path: Path, environment: Mapping[str, str], mistakes: list[FileMistake]
+) -> dict[Key, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigurationError(path, [Mistake(1, "", f"cannot be read: {reason}")]) from None
+        raise ConfigurationError(path, [FileMistake(1, "", f"cannot be read: {reason}")]) from None
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            wrong = Mistake(1, "", "a job's file is a mapping: 'name: ...' and so on")
+            wrong = FileMistake(1, "", "a job's file is a mapping: 'name: ...' and so on")
             raise ConfigurationError(path, [wrong])
         # An alias is the node that it names: once for each node, not for each place.
         for node in {id(node): node for node in _nodes(root)}.values():
@@ -111,14 +115,14 @@ def _read(path: Path, environment: Mapping[str, str], mistakes: list[Mistake]) -
     except yaml.YAMLError as error:
         raise ConfigurationError(path, [_syntax(error)]) from None
     except RecursionError:
-        wrong = Mistake(1, "", "a part of the file holds itself, or is nested too deeply")
+        wrong = FileMistake(1, "", "a part of the file holds itself, or is nested too deeply")
         raise ConfigurationError(path, [wrong]) from None
     return dict(data)
 
 
-def _syntax(error: yaml.YAMLError) -> Mistake:
+def _syntax(error: yaml.YAMLError) -> FileMistake:
     mark = getattr(error, "problem_mark", None)
-    return Mistake(
+    return FileMistake(
         mark.line + 1 if mark else 1, "", f"no YAML: {getattr(error, 'problem', None) or error}"
     )
 
@@ -136,7 +140,7 @@ def _nodes(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 
 def _substitute(
-    node: yaml.ScalarNode, environment: Mapping[str, str], mistakes: list[Mistake]
+    node: yaml.ScalarNode, environment: Mapping[str, str], mistakes: list[FileMistake]
 ) -> None:
     def value(match: re.Match[str]) -> str:
         name, default = match.groups()
@@ -144,13 +148,13 @@ def _substitute(
             return environment[name]
         if default is None:
             text = f"the environment variable {name} is not set, and no default is given"
-            mistakes.append(Mistake(node.start_mark.line + 1, "", text))
+            mistakes.append(FileMistake(node.start_mark.line + 1, "", text))
         return default or ""
 
     node.value = _VARIABLE.sub(value, node.value)
 
 
-def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[Mistake]) -> Any:
+def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[FileMistake]) -> Any:
     """Texts, lists and mappings. The YAML library would let the second of two equal keys win."""
     if isinstance(node, yaml.SequenceNode):
         return [_construct(loader, item, mistakes) for item in node.value]
@@ -161,7 +165,7 @@ def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[Mistake]
         key = Key(key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
         key.line = key_node.start_mark.line + 1
         if key in found:
-            mistakes.append(Mistake(key.line, key, "is there twice"))
+            mistakes.append(FileMistake(key.line, key, "is there twice"))
         found[key] = _construct(loader, value_node, mistakes)
     return found
 

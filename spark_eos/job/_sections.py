@@ -16,8 +16,7 @@ from pydantic import (
 
 from spark_eos._options import batch_options, batch_write_options, sink_options, stream_options
 from spark_eos.errors import OptionError
-from spark_eos.job._configuration import Mistake
-from spark_eos.job._option_mistakes import option_mistakes
+from spark_eos.job._configuration import FileMistake
 
 Check = Callable[[Mapping[str, str]], Any]
 
@@ -39,20 +38,22 @@ def checked(check: Check) -> Any:
     def validate(value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, dict):
             return value  # of the wrong type, and the model says so
-        mistakes: list[Mistake] = info.context if info.context is not None else []
-        lines = {str(key): key.line for key in value}
+        mistakes: list[FileMistake] = info.context if info.context is not None else []
+        lines = {key.lower(): key.line for key in value}
         # Those with a prefix may be of the section `kafka`.
         first = min((lines[n] for n in lines if not n.startswith("kafka.")), default=1)
-        options = {}
-        for name, given in value.items():
-            if isinstance(given, str):
-                options[str(name)] = given
-            else:
-                mistakes.append(
-                    Mistake(lines[name], name, "has no value: one text or number is expected")
-                )
-        for named, wrong in option_mistakes(options, check):
-            mistakes.append(Mistake(lines[named] if named else first, "", wrong))
+        options = {str(name): given for name, given in value.items() if isinstance(given, str)}
+        empty = [name for name in value if name not in options]
+        for name in empty:
+            text = "has no value: one text or number is expected"
+            mistakes.append(FileMistake(name.line, name, text))
+        try:
+            check(options)
+        except OptionError as error:
+            for mistake in error.mistakes:
+                if mistake.option not in empty:
+                    line = lines.get((mistake.option or "").lower(), first)
+                    mistakes.append(FileMistake(line, "", mistake.text))
         return options
 
     return Annotated[dict[str, str], BeforeValidator(validate)]
@@ -65,7 +66,9 @@ def _with(check: Check, **job_sets: str) -> Check:
         for name in options:
             for own in job_sets:
                 if name.lower() == own.lower():
-                    raise OptionError(f"option {name} cannot be given: the job sets it")
+                    raise OptionError(
+                        "option {option} cannot be given: the job sets it", option=name
+                    )
         return check({**options, **job_sets})
 
     return validate

@@ -54,8 +54,8 @@ BATCH_WRITE_MUTANTS = (
     ),
     mutant(
         "a log without a txnAppId is accepted",
-        "sink.batch_write_options",
-        instead("log is not None and app_id is None", "False"),
+        "write._check_application",
+        instead("TRANSACTION_LOG in given and TXN_APP_ID not in given", "False"),
         tests="tests/unit/options/test_batch_write_options.py",
     ),
     mutant(

@@ -7,15 +7,6 @@ import pytest
 from confluent_kafka import Producer
 
 import spark_eos
-from spark_eos._options import (
-    BATCH_OPTIONS,
-    BATCH_WRITE_OPTIONS,
-    SINK_OPTIONS,
-    SOURCE_OPTIONS,
-    STREAM_OPTIONS,
-    sink_options,
-    stream_options,
-)
 from tests.chaos.oracle import assert_exactly_once
 
 ROOT = Path(__file__).parents[2]
@@ -75,34 +66,6 @@ def write(kafka, topic, *values, time_ms=0):
     for value in values:
         producer.produce(topic, value, timestamp=time_ms)
     assert producer.flush(30) == 0
-
-
-def test_options_are_those_of_the_product():
-    section = README.partition("## Options of a write")[2].partition("Columns:")[0]
-    rows = re.findall(r"^\| (`[^|]+) \| ?([^|]*)\|", section, re.MULTILINE)
-    table = [(n, default) for names, default in rows for n in re.findall(r"`([\w.*]+)`", names)]
-    names = {name for name, _ in table}
-    own = {*SINK_OPTIONS, *BATCH_WRITE_OPTIONS}
-    assert names == own | {n for n in names if n.startswith("kafka.")}
-    options = sink_options({"kafka.bootstrap.servers": "b:1", "checkpointLocation": "/c"})
-    defaults = {name: default.strip("` ") for name, default in table}
-    assert defaults["transactionalIdPrefix"] == options.transactional_id_prefix
-    assert int(defaults["kafka.transaction.timeout.ms"]) == options.transaction_timeout_ms
-    assert int(defaults["apiTimeoutMs"]) == options.api_timeout_ms
-
-
-def test_options_of_the_source_are_those_of_the_product():
-    rows = re.findall(r"^\| (`[^|]+) \| ?([^|]*)\|", SOURCE.partition("## Where")[0], re.MULTILINE)
-    names = {name for names, _ in rows for name in re.findall(r"`([A-Za-z.*]+)`", names)}
-    own = {*SOURCE_OPTIONS, *STREAM_OPTIONS, *BATCH_OPTIONS}
-    assert names == own | {n for n in names if n.startswith("kafka.")}
-    options = stream_options({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
-    defaults = {names: default.strip() for names, default in rows}
-    assert defaults["`isolation.level`"] == f"`{options.isolation_level}`"
-    assert int(defaults["`kafkaConsumer.pollTimeoutMs`"]) == options.poll_timeout_ms
-    tries = f"{options.num_retries}, {options.retry_interval_ms}"
-    assert defaults["`fetchOffset.numRetries`, `fetchOffset.retryIntervalMs`"] == tries
-    assert int(defaults["`apiTimeoutMs`"]) == options.api_timeout_ms
 
 
 @pytest.mark.parametrize(

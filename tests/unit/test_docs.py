@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from docs.option_tables import PAGES as PAGES_WITH_OPTIONS
+from docs.option_tables import TABLES, written
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/upstream.md"]
 PAGES += sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs/design").glob("*.md"))
@@ -24,3 +27,11 @@ def test_links_of_a_page_lead_somewhere(page):
     here = (ROOT / page).parent
     for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", (ROOT / page).read_text()):
         assert (here / target).exists(), target
+
+
+def test_tables_of_options_are_those_of_the_product():
+    pages = [page.read_text() for page in PAGES_WITH_OPTIONS]
+    for kind in TABLES:
+        assert sum(f"<!-- options: {kind} -->" in page for page in pages) == 1
+    for page in pages:
+        assert written(page) == page, "run make docs"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from spark_eos._kafka.config import translate
 from spark_eos._kafka.config.java_names import librdkafka_names
-from spark_eos.errors import OptionError
+from spark_eos.errors import Mistake, OptionError
 
 HIDDEN: Final = "***"
 
@@ -38,12 +38,19 @@ class ClientConfig:
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> "ClientConfig":
-        """From options whose `kafka.` prefix was removed; raise for what cannot be meant."""
+        """From options whose `kafka.` prefix was removed. Raises for what cannot be meant, all at
+        once.
+        """
         settings = {name.lower(): str(value) for name, value in options.items()}
-        settings = librdkafka_names(settings)
         if "metadata.broker.list" in settings:
             settings.setdefault("bootstrap.servers", settings.pop("metadata.broker.list"))
-        _check_servers(settings.get("bootstrap.servers", ""))
+        mistakes = _server_mistakes(settings.get("bootstrap.servers", ""))
+        try:
+            settings = librdkafka_names(settings)
+        except OptionError as error:
+            mistakes += error.mistakes
+        if mistakes:
+            raise OptionError.of(mistakes)
         return cls(pairs=tuple(sorted(settings.items())))
 
     @property
@@ -125,17 +132,16 @@ def _refusal(make: Callable[[dict[str, Any]], object], settings: Mapping[str, An
     return None
 
 
-def _check_servers(servers: str) -> None:
+def _server_mistakes(servers: str) -> list[Mistake]:
+    option = "kafka.bootstrap.servers"
     if not servers.strip():
-        raise OptionError("option kafka.bootstrap.servers is missing: give host:port, ...")
+        return [Mistake(option, f"option {option} is missing: give host:port, ...")]
     if "@" in servers:
-        raise OptionError(
-            "option kafka.bootstrap.servers holds '@': host:port is accepted. A login is given with"
-            " kafka.sasl.username and kafka.sasl.password"
-        )
-    for server in servers.split(","):
-        match = _SERVER.fullmatch(server.strip())
+        text = "host:port is accepted. A login is given with kafka.sasl.username and"
+        return [Mistake(option, f"option {option} holds '@': {text} kafka.sasl.password")]
+    found = []
+    for server in map(str.strip, servers.split(",")):
+        match = _SERVER.fullmatch(server)
         if match is None or not 0 < int(match["port"] or 1) <= _LAST_PORT:
-            raise OptionError(
-                f"option kafka.bootstrap.servers: '{server.strip()}' is not host:port"
-            )
+            found.append(Mistake(option, f"option {option}: '{server}' is not host:port"))
+    return found

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from spark_eos.errors import OptionError
+from spark_eos.errors import Mistake, OptionError
 
 RENAMED: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -54,62 +54,67 @@ _LOGIN_MODULES: Final = ("PlainLoginModule", "ScramLoginModule")
 
 
 def librdkafka_names(settings: Mapping[str, str]) -> dict[str, str]:
-    """The same settings as librdkafka names them; raise for what it has not."""
-    for name in sorted(settings.keys() & REFUSED.keys()):
-        raise _refusal(name, REFUSED[name])
-    result = dict(settings)
+    """The same settings as librdkafka names them. Raises for what it has not, all at once."""
+    refused = sorted(settings.keys() & REFUSED.keys())
+    mistakes = [_mistake(name, REFUSED[name]) for name in refused]
+    result = {name: value for name, value in settings.items() if name not in REFUSED}
     for name in sorted(settings.keys() & RENAMED.keys()):
         if RENAMED[name] in settings:
-            raise OptionError(f"options kafka.{name} and kafka.{RENAMED[name]} are one: give one")
+            text = f"options kafka.{name} and kafka.{RENAMED[name]} are one: give one"
+            mistakes.append(Mistake(f"kafka.{name}", text))
         result[RENAMED[name]] = result.pop(name)
-    _truststore(result)
-    _keystore(result)
-    if "sasl.jaas.config" in result:
-        result |= _login(result.pop("sasl.jaas.config"))
+    for translate in (_truststore, _keystore, _login):
+        mistakes += translate(result)
+    if mistakes:
+        raise OptionError.of(mistakes)
     if result.get("ssl.endpoint.identification.algorithm") == "":  # the Java client's word for none
         result["ssl.endpoint.identification.algorithm"] = "none"
     return result
 
 
-def _truststore(settings: dict[str, str]) -> None:
+def _truststore(settings: dict[str, str]) -> list[Mistake]:
     kind = settings.pop("ssl.truststore.type", "JKS").upper()
     location = settings.pop("ssl.truststore.location", None)
-    if location is None:
-        return
-    if kind != "PEM":
-        raise _refusal("ssl.truststore.location", _PEM_FILE)
-    settings["ssl.ca.location"] = location
+    if location is not None and kind != "PEM":
+        return [_mistake("ssl.truststore.location", _PEM_FILE)]
+    if location is not None:
+        settings["ssl.ca.location"] = location
+    return []
 
 
-def _keystore(settings: dict[str, str]) -> None:
+def _keystore(settings: dict[str, str]) -> list[Mistake]:
     """librdkafka's ssl.keystore.location is a PKCS#12 file."""
     kind = settings.pop("ssl.keystore.type", "PKCS12").upper()
     if "ssl.keystore.location" not in settings or kind == "PKCS12":
-        return
+        return []
     if kind != "PEM":
-        raise _refusal("ssl.keystore.type", _PEM_FILES)
+        return [_mistake("ssl.keystore.type", _PEM_FILES)]
     location = settings.pop("ssl.keystore.location")
     settings["ssl.certificate.location"] = settings["ssl.key.location"] = location
+    return []
 
 
-def _login(jaas: str) -> dict[str, str]:
+def _login(settings: dict[str, str]) -> list[Mistake]:
+    """User and password of a JAAS configuration."""
+    jaas = settings.pop("sasl.jaas.config", None)
+    if jaas is None:
+        return []
+    name = "kafka.sasl.jaas.config"
     match = _JAAS.fullmatch(jaas)
     if match is None or match["module"].rpartition(".")[2] not in _LOGIN_MODULES:
-        raise OptionError(
-            f"option kafka.sasl.jaas.config: only {' and '.join(_LOGIN_MODULES)} are understood. "
-            "Use kafka.sasl.username and kafka.sasl.password"
-        )
+        text = f"option {name}: only {' and '.join(_LOGIN_MODULES)} are understood. Use"
+        return [Mistake(name, f"{text} kafka.sasl.username and kafka.sasl.password")]
     options = {
         name: re.sub(r"\\(.)", r"\1", quoted) or single or plain
         for name, quoted, single, plain in _JAAS_OPTION.findall(match["options"])
     }
     missing = [name for name in ("username", "password") if name not in options]
     if missing:
-        raise OptionError(f"option kafka.sasl.jaas.config has no {' and no '.join(missing)}")
-    return {f"sasl.{name}": options[name] for name in ("username", "password")}
+        return [Mistake(name, f"option {name} has no {' and no '.join(missing)}")]
+    settings |= {f"sasl.{key}": options[key] for key in ("username", "password")}
+    return []
 
 
-def _refusal(name: str, instead: str) -> OptionError:
-    return OptionError(
-        f"option kafka.{name} is a setting of the Java client, not of librdkafka: {instead}"
-    )
+def _mistake(name: str, instead: str) -> Mistake:
+    text = f"option kafka.{name} is a setting of the Java client, not of librdkafka: {instead}"
+    return Mistake(f"kafka.{name}", text)

@@ -2,8 +2,13 @@
 
 import pytest
 
-from spark_eos._options import BatchWriteOptions, WriteOptions, batch_write_options, sink_options
-from spark_eos._options.sink import AtLeastOnceOptions
+from spark_eos._options import (
+    AtLeastOnceOptions,
+    BatchWriteOptions,
+    WriteOptions,
+    batch_write_options,
+    sink_options,
+)
 from spark_eos.errors import OptionError
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -44,15 +49,19 @@ def test_at_least_once_needs_no_more_than_servers():
         (batch_write_options, JOB | {"txnVersion": "-1"}, "txnVersion '-1': 0 to"),
         (batch_write_options, JOB | {"txnVersion": "x"}, "txnVersion 'x': 0 to"),
         (batch_write_options, JOB | {"txnAppId": " "}, "option txnAppId is empty"),
-        (batch_write_options, JOB | {"checkpointLocation": "/c"}, "unknown option"),
-        (batch_write_options, JOB | {"group.id": "g"}, "unknown option 'group.id'"),
+        (batch_write_options, JOB | {"checkpointLocation": "/c"}, "is for streaming writes only"),
+        (
+            batch_write_options,
+            JOB | {"group.id": "g"},
+            "group.id is for streaming writes only",
+        ),
         (batch_write_options, JOB | {"deliveryGuarantee": "at_least_once"}, "has no meaning"),
         (
             batch_write_options,
             SERVERS | {"transactionLog": "/log"},
             "option txnAppId is missing: transactionLog remembers a write by txnAppId",
         ),
-        (sink_options, SERVERS | {"txnAppId": "a"}, "unknown option 'txnappid'"),
+        (sink_options, SERVERS | {"txnAppId": "a"}, "option txnAppId is for batch writes only"),
         (
             sink_options,
             SERVERS | {"deliveryGuarantee": "at_least_once", "group.id": "g"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_eos._options.limits import ending, starting
+from spark_eos._options import batch_options, stream_options
 from spark_eos._protocol.offsets.offset_limit import (
     EARLIEST,
     LATEST,
@@ -12,38 +12,33 @@ from spark_eos._protocol.offsets.offset_limit import (
     SpecificOffsets,
     SpecificTimestamps,
 )
-from tests.unit.options.builders import refusal
+from spark_eos._protocol.offsets.topic_partition import TopicPartition
+from tests.unit.options.builders import READ, refusal
 
-BATCH, STREAM = EARLIEST, LATEST
-A0, A1 = ("a", 0), ("a", 1)
-
-
-def lower(**options):
-    return {name.lower(): value for name, value in options.items()}
+A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 
 
-def start(default=BATCH, **options):
-    return starting(lower(**options), default)
+def start(parse=batch_options, **options):
+    return parse(READ | options).starting
 
 
 def end(**options):
-    given = lower(**options)
-    return ending(given, starting(given, BATCH))
+    return batch_options(READ | options).ending
 
 
 def test_defaults():
-    assert start(BATCH) == Everywhere(EARLIEST)
-    assert start(STREAM) == Everywhere(LATEST)
+    assert start() == Everywhere(EARLIEST)
+    assert start(stream_options) == Everywhere(LATEST)
     assert end() == Everywhere(LATEST)
 
 
 @pytest.mark.parametrize("word", ["earliest", "EARLIEST", " Earliest "])
 def test_word_has_no_case(word):
-    assert start(STREAM, startingOffsets=word) == Everywhere(EARLIEST)
+    assert start(stream_options, startingOffsets=word) == Everywhere(EARLIEST)
 
 
 def test_stream_may_start_at_the_latest_offset_of_one_partition():
-    found = start(STREAM, startingOffsets=' {"a": {"1": -2, "0": -1}} ')
+    found = start(stream_options, startingOffsets=' {"a": {"1": -2, "0": -1}} ')
     assert found == SpecificOffsets(((A0, LATEST), (A1, EARLIEST)))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_eos._options import batch_options, sink_options, stream_options
-from spark_eos._options.source import includes_headers
+from spark_eos._options.read import includes_headers
 from tests.unit.options.builders import READ, SERVERS, refusal
 
 BOTH = pytest.mark.parametrize("parse", [batch_options, stream_options])
@@ -13,8 +13,8 @@ BOTH = pytest.mark.parametrize("parse", [batch_options, stream_options])
     ("given", "found"),
     [
         ({}, "none is given"),
-        ({"subscribe": "a", "assign": "{}"}, "assign and subscribe are given"),
-        ({"subscribe": "a", "subscribePattern": ""}, "subscribe and subscribePattern are given"),
+        ({"subscribe": "a", "assign": '{"a": [0]}'}, "assign and subscribe are given"),
+        ({"subscribe": "a", "subscribePattern": "a"}, "subscribe and subscribePattern are given"),
         (
             {"assign": '{"a": [0]}', "subscribePattern": "a"},
             "assign and subscribePattern are given",
@@ -34,7 +34,7 @@ def test_one_of_assign_subscribe_and_pattern_is_required(parse, given, found):
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
 def test_stream_has_no_end(name):
     found = refusal(stream_options, READ | {name: "latest"})
-    assert found == f"option {name} is for batch reads: a streaming query has no end"
+    assert found == f"option {name} is for batch reads only"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"topic": "x"}, "unknown option 'topic': "),
         ({"checkpointLocation": "x"}, "unknown option 'checkpointlocation': "),
         ({"subscribe": ""}, "subscribe '': no topic is given"),
-        ({"subscribe": " , "}, "subscribe ',': no topic is given"),
+        ({"subscribe": " , "}, "subscribe ' , ': no topic is given"),
         ({"subscribe": "a b"}, "subscribe 'a b': a topic's name has"),
         ({"subscribe": "a;b"}, "subscribe 'a;b': a topic's name has"),
         ({"minOffsetsPerTrigger": "6", "maxOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger 6 is"),
@@ -86,7 +86,7 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"groupIdPrefix": " "}, "option groupIdPrefix is empty"),
         ({"kafka.group.id": ""}, "option kafka.group.id is empty"),
         ({"isolation.level": "serializable"}, "isolation.level 'serializable': accepted are read_"),
-        ({"kafka.isolation.level": ""}, "option kafka.isolation.level is empty"),
+        ({"kafka.isolation.level": ""}, "kafka.isolation.level '': accepted are read_committed"),
         ({"startingOffsets": "group"}, "startingOffsets 'group' needs option group.id"),
         ({"group.id": "a", "kafka.group.id": "b"}, "group.id and kafka.group.id do not say"),
         ({"group.id": "Ann", "kafka.group.id": "ann"}, "group.id and kafka.group.id do not say"),
@@ -132,7 +132,7 @@ def test_empty_pattern_is_refused(pattern):
 )
 def test_pattern_that_is_no_regular_expression_is_refused(pattern):
     found = refusal(stream_options, SERVERS | {"subscribePattern": pattern})
-    assert found.startswith(f"subscribePattern '{pattern}' is no regular expression: ")
+    assert found.startswith(f"subscribePattern '{pattern}': it is no regular expression: ")
 
 
 def test_option_of_a_read_is_unknown_to_a_write():

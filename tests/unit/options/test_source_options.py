@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from spark_eos._options import batch_options, stream_options
-from spark_eos._options.source import includes_headers
+from spark_eos._options.read import includes_headers
 from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.offset_limit import EARLIEST, LATEST, Everywhere, SpecificOffsets
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
@@ -135,8 +135,8 @@ def test_batch_warns_of_what_only_a_stream_knows(caplog):
     with caplog.at_level(logging.WARNING):
         batch_options(READ | {"maxOffsetsPerTrigger": "5", "maxTriggerDelay": "5s"})
     assert [record.getMessage() for record in caplog.records] == [
-        "option maxOffsetsPerTrigger has no effect on a batch read",
-        "option maxTriggerDelay has no effect on a batch read",
+        "option maxOffsetsPerTrigger has no effect on batch reads",
+        "option maxTriggerDelay has no effect on batch reads",
     ]
 
 
