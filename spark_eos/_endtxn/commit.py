@@ -12,30 +12,31 @@ from dataclasses import dataclass
 from spark_eos._deadline import Deadline
 from spark_eos._endtxn.decided_here import check_decided_here
 from spark_eos._endtxn.fence import abort_orphans
-from spark_eos._kafka.coordinator.client import EndAnswer
+from spark_eos._kafka.coordinator.client import EndAnswer, txn_error
 from spark_eos._protocol.transactions.acknowledgement import Risk, acknowledgement
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos._protocol.transactions.outcome import AUTHORIZATION, Outcome, error_name
+from spark_eos._protocol.transactions.outcome import AUTHORIZATION, Api, Outcome, error_name
 from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos._protocol.transactions.transactional_id import parse_transactional_id
 from spark_eos._session import Session
 from spark_eos.errors import (
     BrokerUnreachableError,
     CorruptLogError,
-    OptionError,
     TopicReplacedError,
 )
 
 
-def _raise_if_not_allowed(first: TransactionRecord, answers: Mapping[str, EndAnswer]) -> None:
+def _raise_if_not_allowed(
+    first: TransactionRecord, answers: Mapping[str, EndAnswer], servers: str
+) -> None:
     """A right that was taken away says nothing of a transaction: it is open, and stays decided."""
     for name, answer in answers.items():
         if answer.code in AUTHORIZATION:
-            raise OptionError(
-                f"batch {first.batch_id} of query {first.query_id} is decided, and the cluster does"
-                f" not allow to commit '{name}': grant this user WRITE on the resource"
-                f" TransactionalId '{name}' and start the query again, before its transactions time"
-                " out"
+            error = txn_error(servers, Api.END_TXN, name, answer.code, error_name(answer.code))
+            raise error.preceded_by(
+                f"batch {first.batch_id} of query {first.query_id} is decided, and this user has"
+                " lost a right. Grant it and start the query again before the batch's transactions"
+                " time out: "
             )
 
 
@@ -122,7 +123,7 @@ def commit_decided(
     answers = cluster.coordinator.end(
         [r.identity for r in records], committed=True, deadline=deadline
     )
-    _raise_if_not_allowed(records[0], answers)
+    _raise_if_not_allowed(records[0], answers, cluster.config.bootstrap_servers)
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]
     if unknown:
         raise BrokerUnreachableError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.admin.metadata import ClusterMetadata
+from spark_eos._kafka.client_log import ClientLog
 from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos._protocol.transactions.fate import Fate
@@ -52,13 +53,17 @@ class Cluster:
         return ConsumerPool(self.config)
 
     def producer(
-        self, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
+        self, transactional_id: str, *, batch_id: int, timeout_ms: int, send_timeout_ms: int
     ) -> "TransactionalProducer":
         """A producer of one transaction. Not kept: one epoch, one transaction."""
         from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
 
         return TransactionalProducer(
-            self.config, transactional_id, timeout_ms=timeout_ms, send_timeout_ms=send_timeout_ms
+            self.config,
+            transactional_id,
+            timeout_ms=timeout_ms,
+            send_timeout_ms=send_timeout_ms,
+            log=ClientLog(f"batch {batch_id}, {transactional_id}"),
         )
 
     def check_config(self) -> None:

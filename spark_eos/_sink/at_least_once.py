@@ -27,7 +27,8 @@ def write_rows(options: WriteOptions, batches: "Iterator[pa.RecordBatch]") -> Wr
 
     timeout_ms = options.api_timeout_ms
     written = PartitionWrite(
-        options, lambda: IdempotentProducer(options.client, None, send_timeout_ms=timeout_ms)
+        options,
+        lambda: IdempotentProducer(options.client, None, send_timeout_ms=timeout_ms),
     )
     with written.aborting_on_failure():
         written.write(batches)

@@ -289,7 +289,7 @@ class Cluster:
         self.groups = ConsumerGroups()
         self.metadata = ClusterMetadata()
 
-    def producer(self, transactional_id, *, timeout_ms, send_timeout_ms):
+    def producer(self, transactional_id, *, batch_id, timeout_ms, send_timeout_ms):
         return TransactionalProducer(
             self.config, transactional_id, timeout_ms=timeout_ms, send_timeout_ms=send_timeout_ms
         )

@@ -12,38 +12,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from spark_eos._deadline import Backoff, Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
+from spark_eos._kafka.to_error import NOT_AUTHORIZED, NOT_FOUND, Request, no_answer, to_error
+from spark_eos.errors import BrokerUnreachableError, SparkEosError
 
 T = TypeVar("T")
 
 # How long the first client gets for an answer; each further one gets more.
 FIRST_ATTEMPT_S: Final = 1.0
 ATTEMPT_GROWTH: Final = 1.5
-
-NOT_AUTHORIZED: Final = frozenset(
-    {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
-)
-
-# What librdkafka says itself of a topic or partition that the metadata does not hold.
-NOT_FOUND: Final = frozenset(
-    {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError._NOENT}
-)
-
-# Answers of a cluster in motion: somebody else leads or coordinates, or is about to. librdkafka
-# does not call them retriable.
-TRANSIENT: Final = frozenset(
-    {
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.NOT_CONTROLLER,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-    }
-)
 
 
 def timeout_s(deadline: Deadline) -> float:
@@ -89,7 +65,7 @@ class Admin:
             )
         )
 
-    def result(self, future: Any, asked: str, deadline: Deadline) -> Any:
+    def result(self, future: Any, to: str, deadline: Deadline) -> Any:
         """The future's value. KafkaException is the broker's answer; no answer raises here."""
         try:
             while not future.done() and not deadline.passed:
@@ -102,41 +78,34 @@ class Admin:
                 raise
         except TimeoutError:
             pass
-        raise self._unreachable(asked)
+        raise self._unreachable(to)
 
     def setting(self, kind: ResourceType, name: str, key: str, deadline: Deadline) -> int | None:
         """A setting of a broker or topic; None where this user may not see it."""
         resource = ConfigResource(kind, name)
         futures = self.client.describe_configs([resource], request_timeout=timeout_s(deadline))
-        asked = f"settings of {kind.name.lower()} {name}"
+        asked = f"describe the settings of {kind.name.lower()} {name}"
         try:
             entries = self.result(futures[resource], asked, deadline)
         except KafkaException as exception:
             if exception.args[0].code() in NOT_AUTHORIZED:
                 return None
-            raise self.refusal(exception, f"{kind.name.lower()} '{name}'") from None
+            raise self.to_error(exception, asked, "DESCRIBE_CONFIGS on the cluster") from None
         return int(entries[key].value) if key in entries else None
 
-    def refusal(self, exception: KafkaException, asked: str) -> SparkEosError:
-        """The error for an answer that says no."""
-        text = self._config.redact(exception.args[0].str())
-        if exception.args[0].retriable() or exception.args[0].code() in TRANSIENT:
-            return BrokerUnreachableError(f"{self._config.bootstrap_servers}, {asked}: {text}")
-        return OptionError(f"{self._config.bootstrap_servers} refused {asked}: {text}")
+    def to_error(self, exception: KafkaException, to: str, rights: str) -> SparkEosError:
+        """The error for an answer that says no, to a question that takes these rights."""
+        error = exception.args[0]
+        request = Request(servers=self._config.bootstrap_servers, to=to, rights=rights)
+        said = self._config.redact(error.str())
+        return to_error(error.code(), said, request, retriable=error.retriable())
 
-    def _unreachable(self, asked: str) -> SparkEosError:
-        servers = self._config.bootstrap_servers
+    def _unreachable(self, to: str) -> SparkEosError:
         reason = "nothing was heard of it"
         if self._failure is not None:
             reason = self._config.redact(self._failure.str())
-        if self._login_refused():
-            return OptionError(
-                f"{servers} refused the login, see kafka.security.protocol and kafka.sasl.*: "
-                f"{reason}"
-            )
-        return BrokerUnreachableError(
-            f"{servers} did not answer within the deadline, asked for {asked}: {reason}"
-        )
+        servers = self._config.bootstrap_servers
+        return no_answer(servers, to, reason, login_refused=self._login_refused())
 
     def _login_refused(self) -> bool:
         return self._failure is not None and self._failure.code() == KafkaError._AUTHENTICATION

@@ -16,17 +16,17 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, 
 from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.client import TRANSIENT, Admin, timeout_s
+from spark_eos._kafka.admin.client import Admin, timeout_s
 from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.to_error import TRANSIENT
 from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.offset_map import from_map
 from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 from spark_eos._protocol.transactions.fate import Fate
-from spark_eos.errors import BrokerUnreachableError, GroupInUseError, OptionError
+from spark_eos.errors import BrokerUnreachableError, GroupInUseError, SparkEosError
 
 T = TypeVar("T")
 
-_NOT_ALLOWED: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 _LOOK_EVERY_S: Final = 0.02
 # A question that got no answer is asked by a new client: the coordinator may have moved.
 _ATTEMPT_S: Final = 5.0
@@ -54,7 +54,7 @@ class ConsumerGroups:
         """What names the group in a transaction, of a consumer that never joins it."""
         if group_id not in self._consumers:
             settings = self._config.librdkafka(
-                **{"group.id": group_id, "enable.auto.commit": False}
+                **{"group.id": group_id, "enable.auto.commit": False, "log_level": 0}
             )
             self._consumers[group_id] = Consumer(settings)
         return self._consumers[group_id].consumer_group_metadata()
@@ -66,7 +66,7 @@ class ConsumerGroups:
             futures = admin.client.describe_consumer_groups(
                 [group_id], request_timeout=timeout_s(deadline)
             )
-            answer = admin.result(futures[group_id], f"group '{group_id}'", deadline)
+            answer = admin.result(futures[group_id], f"describe group '{group_id}'", deadline)
             members: list[Any] = answer.members
             return members
 
@@ -95,7 +95,7 @@ class ConsumerGroups:
                 code = exception.args[0].code()
                 if code not in TRANSIENT and code >= 0:
                     admin = self._admin or Admin(self._config)
-                    raise _refusal(admin, exception, group_id) from None
+                    raise _to_error(admin, exception, group_id) from None
             if deadline.passed:
                 raise self._not_told(group_id, partitions)
             time.sleep(_LOOK_EVERY_S)
@@ -113,7 +113,7 @@ class ConsumerGroups:
                 [ConsumerGroupTopicPartitions(group_id, places)],
                 request_timeout=timeout_s(deadline),
             )
-            asked = f"group '{group_id}' to take offsets"
+            asked = f"take offsets of group '{group_id}'"
             answer = admin.result(futures[group_id], asked, deadline)
             for place in answer.topic_partitions:
                 if place.error is not None and place.error.code() not in left_out:
@@ -206,7 +206,7 @@ class ConsumerGroups:
                     self._admin = admin
                     return None
                 if code not in TRANSIENT or deadline.passed:
-                    raise _refusal(admin, exception, group_id) from None
+                    raise _to_error(admin, exception, group_id) from None
                 # It may go on asking a coordinator that was: a new one asks who it is.
                 time.sleep(_LOOK_EVERY_S)
             else:
@@ -214,10 +214,6 @@ class ConsumerGroups:
                 return answer
 
 
-def _refusal(admin: Admin, exception: KafkaException, group_id: str) -> Exception:
-    error = exception.args[0]
-    if error.code() == _NOT_ALLOWED:
-        return OptionError(
-            f"the cluster does not show group '{group_id}': grant this user READ and DESCRIBE on it"
-        )
-    return admin.refusal(exception, f"group '{group_id}'")
+def _to_error(admin: Admin, exception: KafkaException, group_id: str) -> SparkEosError:
+    group = f"group '{group_id}'"
+    return admin.to_error(exception, f"use {group}", f"READ and DESCRIBE on {group}")

@@ -14,9 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.client import NOT_AUTHORIZED, Admin, ask_any_broker, timeout_s
+from spark_eos._kafka.admin.client import Admin, ask_any_broker, timeout_s
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._kafka.coordinator.topic_id import topic_id_text
+from spark_eos._kafka.topic_id import topic_id_text
 from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 from spark_eos.errors import OptionError
 
@@ -96,7 +96,9 @@ class ClusterMetadata:
         found: Offsets = {}
         for place, future in futures.items():
             with suppress(KafkaException):  # it has no leader just now, or was deleted
-                told = admin.result(future, f"offsets of '{place.topic}'", deadline).offset
+                told = admin.result(
+                    future, f"tell offsets of topic '{place.topic}'", deadline
+                ).offset
                 if told >= 0:  # librdkafka has -1001 for a leader that died, and no error
                     found[TopicPartition(place.topic, place.partition)] = told
         return found
@@ -115,15 +117,11 @@ def describe_topics(
     found: dict[str, TopicDescription | None] = {}
     for topic, future in futures.items():
         try:
-            found[topic] = admin.result(future, f"partitions of '{topic}'", deadline)
+            found[topic] = admin.result(future, f"describe topic '{topic}'", deadline)
         except KafkaException as exception:
-            code = exception.args[0].code()
-            if code in NOT_AUTHORIZED:
-                raise OptionError(
-                    f"the cluster does not show topic '{topic}': grant this user DESCRIBE on it"
-                ) from None
-            if code != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise admin.refusal(exception, f"topic '{topic}'") from None
+            if exception.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                what = f"topic '{topic}'"
+                raise admin.to_error(exception, f"describe {what}", f"DESCRIBE on {what}") from None
             found[topic] = None
     return found
 
@@ -131,7 +129,7 @@ def describe_topics(
 def _describe_cluster(admin: Admin, deadline: Deadline) -> DescribeClusterResult:
     described = admin.client.describe_cluster(request_timeout=timeout_s(deadline))
     try:
-        result: DescribeClusterResult = admin.result(described, "DescribeCluster", deadline)
+        result: DescribeClusterResult = admin.result(described, "describe the cluster", deadline)
     except KafkaException as exception:
-        raise admin.refusal(exception, "DescribeCluster") from None
+        raise admin.to_error(exception, "describe the cluster", "DESCRIBE on the cluster") from None
     return result

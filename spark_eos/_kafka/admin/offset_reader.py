@@ -15,14 +15,15 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
-from spark_eos._kafka.admin.client import NOT_AUTHORIZED, Admin, timeout_s
+from spark_eos._kafka.admin.client import Admin, timeout_s
 from spark_eos._kafka.admin.metadata import describe_topics
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._kafka.coordinator.topic_id import topic_id_text
+from spark_eos._kafka.to_error import NOT_AUTHORIZED
+from spark_eos._kafka.topic_id import topic_id_text
 from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe, Subscription
 from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
-from spark_eos.errors import BrokerUnreachableError, OptionError
+from spark_eos.errors import BrokerUnreachableError
 
 T = TypeVar("T")
 
@@ -188,14 +189,13 @@ class OffsetReader:
 
     def _answer(self, future: Any, place: ConfluentPartition, deadline: Deadline) -> int | str:
         """The offset, or a text where there is none."""
+        asked = f"tell offsets of topic '{place.topic}'"
         try:
-            told = self._admin.result(future, f"offsets of '{place.topic}'", deadline).offset
+            told = self._admin.result(future, asked, deadline).offset
         except KafkaException as exception:
             if exception.args[0].code() in NOT_AUTHORIZED:
-                raise OptionError(
-                    f"the cluster does not show the offsets of '{place.topic}': "
-                    "grant this user READ and DESCRIBE on it"
-                ) from None
+                rights = f"READ and DESCRIBE on topic '{place.topic}'"
+                raise self._admin.to_error(exception, asked, rights) from None
             return self._config.redact(exception.args[0].str())
         # librdkafka may end a question to a leader that died with -1001 and without an error.
         return int(told) if told >= NO_SUCH_TIME else "no offset was told"

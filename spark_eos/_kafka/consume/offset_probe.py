@@ -9,9 +9,9 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
+from spark_eos._kafka.to_error import Request, to_error
 from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.topic_partition import RecordPosition, TopicPartition
-from spark_eos.errors import OptionError
 
 POLL_S: Final = 0.05
 # A look that got no answer is started again: the partition's leader may have moved.
@@ -34,6 +34,7 @@ class OffsetProbe:
     """One consumer, made at the first look. It joins no group."""
 
     def __init__(self, config: ClientConfig, isolation: IsolationLevel) -> None:
+        self._servers = config.bootstrap_servers
         self._settings = config.librdkafka(
             **{
                 "group.id": "spark-eos",  # must be there; nothing is subscribed or committed
@@ -70,7 +71,7 @@ class OffsetProbe:
             if message is None:
                 continue
             place = waiting.get(TopicPartition(message.topic(), message.partition()))
-            result = None if place is None else _result(message, place)
+            result = None if place is None else _result(message, place, self._servers)
             if place is not None and result is not None:
                 seen[place] = result
                 del waiting[place.topic_partition]
@@ -88,17 +89,16 @@ class OffsetProbe:
         return self._consumer
 
 
-def _result(message: Message, place: RecordPosition) -> ProbeResult | None:
+def _result(message: Message, place: RecordPosition, servers: str) -> ProbeResult | None:
     error, offset = message.error(), message.offset()
     if error is not None:
         code = error.code()
         if code in _OUTSIDE:
             return ProbeResult.OUTSIDE
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise OptionError(
-                f"the cluster does not allow reading '{place.topic}', whose records alone can tell "
-                "whether a transaction was committed: grant this user READ on this topic"
-            )
+            to = f"read topic '{place.topic}', whose records tell what was committed"
+            rights = f"READ on topic '{place.topic}'"
+            raise to_error(code, error.str(), Request(servers=servers, to=to, rights=rights))
         if code != KafkaError._PARTITION_EOF:
             return None
         return ProbeResult.END if offset == place.offset else ProbeResult.BEHIND

@@ -14,8 +14,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.consume.data_loss import DataLoss
+from spark_eos._kafka.to_error import Request, to_error
 from spark_eos._protocol.offsets.topic_partition import OffsetRange
-from spark_eos.errors import BrokerUnreachableError, OptionError, SparkEosError
+from spark_eos.errors import BrokerUnreachableError, SparkEosError
 
 _OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 _GONE: Final = frozenset(
@@ -124,10 +125,9 @@ class RangeReader:
         elif code in _GONE:
             self._lost(self._position, self._range.end, "the partition does not exist any more")
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise OptionError(
-                f"the cluster does not allow reading '{self._range.topic}': "
-                "grant this user READ on this topic"
-            )
+            topic, servers = f"topic '{self._range.topic}'", self._client.bootstrap_servers
+            request = Request(servers=servers, to=f"read {topic}", rights=f"READ on {topic}")
+            raise to_error(code, error.str(), request)
         else:
             self._trouble = self._client.redact(error.str())
 

@@ -12,15 +12,15 @@ from typing import Any, Final, NoReturn
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator import messages
+from spark_eos._kafka.coordinator.messages import TxnResponse
 from spark_eos._kafka.coordinator.router import (
     CoordinatorRouter,
     TopicMetadata,
     TxnRequest,
-    TxnResponse,
 )
+from spark_eos._kafka.to_error import Request, no_answer, to_error
 from spark_eos._protocol.offsets.topic_partition import TopicPartition
 from spark_eos._protocol.transactions.outcome import (
-    AUTHORIZATION,
     Api,
     ErrorCode,
     Outcome,
@@ -29,7 +29,7 @@ from spark_eos._protocol.transactions.outcome import (
 from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token
 from spark_eos._protocol.transactions.state import COMMITTED_STATES, TransactionState, state_named
 from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionDescription
-from spark_eos.errors import BrokerUnreachableError, FencedError, OptionError
+from spark_eos.errors import SparkEosError
 
 SHOWN_IDS: Final = 3
 OPEN_STATES: Final = (
@@ -39,7 +39,12 @@ OPEN_STATES: Final = (
     TransactionState.PREPARE_EPOCH_FENCE,
 )
 _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
-_ACL: Final = {Api.DESCRIBE_TRANSACTIONS: "DESCRIBE", Api.INIT_PRODUCER_ID: "WRITE"}
+# What each request does, and the right that it takes.
+_VERBS: Final = {
+    Api.DESCRIBE_TRANSACTIONS: ("describe", "DESCRIBE"),
+    Api.INIT_PRODUCER_ID: ("take over", "WRITE and DESCRIBE"),
+    Api.END_TXN: ("end the transaction of", "WRITE and DESCRIBE"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,7 @@ class CoordinatorClient:
         """
         wanted = sorted(set(partitions))
         topics = sorted({topic for topic, _ in wanted} | topic_ids.keys())
-        asked = f"where the leaders of {', '.join(topics[:SHOWN_IDS])} are"
+        asked = f"tell the leaders of {', '.join(topics[:SHOWN_IDS])}"
         backoff = Backoff(deadline)
         late = Backoff(deadline.at_most_s(OUTDATED_S))
         said: TxnResponse | None = None
@@ -155,12 +160,6 @@ class CoordinatorClient:
             build=lambda ids: messages.init_producer_id(ids[0], timeout_ms),
         )
         answers = self._router.ask(question, transactional_ids, deadline)
-        for key, answer in answers.items():
-            if answer.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
-                raise OptionError(
-                    f"option kafka.transaction.timeout.ms: {timeout_ms} was refused for '{key}'; "
-                    "the broker's transaction.max.timeout.ms is lower: raise that, or lower this"
-                )
         self._check(question.api, answers)
         return {
             key: ProducerIdentity(
@@ -222,7 +221,7 @@ class CoordinatorClient:
         """The name of the cluster that is asked here."""
         answer = self._router.cluster_id(deadline)
         if answer.code != ErrorCode.NONE:
-            self._fail("Metadata", answer)
+            self._fail("tell its id", answer)
         return str(answer.part)
 
     def close(self) -> None:
@@ -236,7 +235,7 @@ class CoordinatorClient:
         answers = self._router.ask_every_broker(lambda: messages.list_transactions(names), deadline)
         for answer in answers:
             if answer.code != ErrorCode.NONE:
-                self._fail("ListTransactions of every broker", answer)
+                self._fail("list the transactions of every broker", answer)
         return [
             TransactionListing(
                 transactional_id=part.transactional_id,
@@ -252,22 +251,17 @@ class CoordinatorClient:
         failed = {k: a for k, a in answers.items() if outcome_of(api, a.code) is not Outcome.DONE}
         for key, answer in failed.items():
             if outcome_of(api, answer.code) is Outcome.REFUSED:
-                _refused(api, key, answer)
+                servers = self._config.bootstrap_servers
+                raise txn_error(servers, api, key, answer.code, answer.text)
         if failed:
             shown = ", ".join(f"'{key}'" for key in list(failed)[:SHOWN_IDS])
             more = f" and {len(failed) - SHOWN_IDS} more" if len(failed) > SHOWN_IDS else ""
-            self._fail(f"{api.value} of {shown}{more}", next(iter(failed.values())))
+            to = f"{_VERBS[api][0]} {shown}{more} ({api.value})"
+            self._fail(to, next(iter(failed.values())))
 
-    def _fail(self, asked: str, answer: TxnResponse) -> NoReturn:
+    def _fail(self, to: str, answer: TxnResponse) -> NoReturn:
         servers = self._config.bootstrap_servers
-        if answer.login_refused:
-            raise OptionError(
-                f"{servers} refused the login, see kafka.security.protocol and kafka.sasl.*: "
-                f"{answer.text}"
-            )
-        raise BrokerUnreachableError(
-            f"{servers} did not answer {asked} within the deadline; the last was: {answer.text}"
-        )
+        raise no_answer(servers, to, answer.text, login_refused=answer.login_refused)
 
 
 def _replaced(
@@ -287,21 +281,17 @@ def _has_leader(found: Mapping[str, TopicMetadata], topic: str, partition: int) 
     return topic not in found or found[topic].leaders.get(partition, 0) >= 0
 
 
-def _refused(api: Api, transactional_id: str, answer: TxnResponse) -> NoReturn:
-    if answer.code in AUTHORIZATION:
-        raise OptionError(
-            f"the cluster does not allow {api.value} of '{transactional_id}': grant this user "
-            f"{_ACL[api]} (and DESCRIBE) on the resource TransactionalId '{transactional_id}'"
-        )
-    if answer.code in _FENCED:
-        raise FencedError(
-            f"{api.value} of '{transactional_id}' was refused with {answer.text}: another driver "
-            "took this id over in the meantime"
-        )
-    raise OptionError(
-        f"the cluster refused {api.value} of '{transactional_id}' (is it Kafka 3.0 or newer?): "
-        f"{answer.text}"
+def txn_error(servers: str, api: Api, transactional_id: str, code: int, said: str) -> SparkEosError:
+    """The error for a request about a transaction that was refused."""
+    verb, right = _VERBS[api]
+    on_id = f"transactional id '{transactional_id}'"
+    request = Request(
+        servers=servers,
+        to=f"{verb} {on_id} ({api.value})",
+        rights=f"{right} on {on_id}",
+        transactional_id=transactional_id,
     )
+    return to_error(code, said, request)
 
 
 def _description(part: Any) -> TransactionDescription:

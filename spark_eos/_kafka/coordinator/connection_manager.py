@@ -1,7 +1,9 @@
-"""Driver. kafka-python's connection manager: tuned, quiet, and with a memory for failures."""
+"""Driver. kafka-python's connection manager: tuned, with a log and a memory for failures."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from kafka import errors
@@ -23,9 +25,35 @@ LOGIN_REFUSED: Final = (
 )
 _Received = tuple[bytes, Exception | None]
 
-if logging.getLogger("kafka").level == logging.NOTSET:
-    # It logs each refused connection as an error; here that is an answer like any other.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)
+_LOG = logging.getLogger(__name__)
+_is_own: ContextVar[bool] = ContextVar("is_own", default=False)
+
+
+class _OwnLog(logging.Filter):
+    """Takes kafka-python's lines about the connections of this project: it logs each refused
+    connection as an error, which is an answer like any other here. Whoever else uses kafka-python
+    keeps its lines.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not _is_own.get():
+            return True
+        _LOG.debug("%s", record.getMessage())
+        return False
+
+
+for _name in [name for name in logging.root.manager.loggerDict if name.startswith("kafka.")]:
+    logging.getLogger(_name).addFilter(_OwnLog())
+
+
+@contextmanager
+def own_log() -> Iterator[None]:
+    """What kafka-python logs in here is about connections of this project."""
+    token = _is_own.set(True)
+    try:
+        yield
+    finally:
+        _is_own.reset(token)
 
 
 class _DirectSocket(KafkaNetSocket):  # type: ignore[misc]

@@ -16,8 +16,10 @@ kafka-python is imported where a request is made: it takes a quarter of a second
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from spark_eos._protocol.transactions.outcome import error_name
 from spark_eos._protocol.transactions.transaction import ProducerIdentity
 
 END_TXN_VERSION: Final = 4
@@ -27,6 +29,24 @@ NO_EXPECTATION: Final = (-1, -1)
 FIND_COORDINATOR_VERSION: Final = 4
 METADATA_MIN_VERSION: Final = 10
 METADATA_VERSION: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TxnResponse:
+    """What came of a request: a code, and the response or the part of it that is about one id.
+
+    Where no response came, `part` is None and `detail` says why. The text holds no secret.
+    """
+
+    code: int
+    part: Any = None
+    detail: str = ""
+    login_refused: bool = False  # asking again cannot help
+
+    @property
+    def text(self) -> str:
+        """For people: what came last."""
+        return self.detail or error_name(self.code)
 
 
 def find_coordinators(transactional_ids: Sequence[str]) -> Any:

@@ -14,32 +14,16 @@ from typing import Any, Final
 from spark_eos._deadline import Backoff, Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator import messages
-from spark_eos._kafka.coordinator.failure import Failure
-from spark_eos._kafka.coordinator.topic_id import topic_id_text
+from spark_eos._kafka.coordinator.messages import TxnResponse
+from spark_eos._kafka.topic_id import topic_id_text
 from spark_eos._protocol.transactions.outcome import (
     COORDINATOR_MOVED,
     NOT_DONE,
     Api,
     ErrorCode,
     Outcome,
-    error_name,
     outcome_of,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TxnResponse:
-    """The code for one id or broker, with the part of a response that is about it."""
-
-    code: int
-    part: Any = None
-    detail: str = ""
-    login_refused: bool = False  # asking again cannot help
-
-    @property
-    def text(self) -> str:
-        """For people: what came last."""
-        return self.detail or error_name(self.code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +103,9 @@ class CoordinatorRouter:
         backoff = Backoff(deadline)
         while True:
             nodes = self._wire.node_ids(deadline)
-            if isinstance(nodes, Failure):
-                answers = [_answer(nodes)]
-            else:
-                responses = self._wire.send_all([(node, build()) for node in nodes], deadline)
-                answers = [_answer(response) for response in responses]
+            answers = [nodes]
+            if nodes.part is not None:
+                answers = self._wire.send_all([(node, build()) for node in nodes.part], deadline)
             failed = [answer for answer in answers if answer.code != ErrorCode.NONE]
             if not failed:
                 return answers
@@ -133,9 +115,9 @@ class CoordinatorRouter:
     def topics(self, names: Sequence[str], deadline: Deadline) -> TxnResponse:
         """The topics as any broker knows them: a `TopicMetadata` for each that exists."""
         (response,) = self._wire.send_all([(None, messages.metadata(names))], deadline)
-        if isinstance(response, Failure):
-            return _answer(response)
-        found = {topic.name: topic for topic in response.topics}
+        if response.part is None:
+            return response
+        found = {topic.name: topic for topic in response.part.topics}
         refused = [t for t in found.values() if t.error_code not in _TOPIC_ANSWERS]
         if refused:
             return TxnResponse(code=refused[0].error_code)
@@ -151,12 +133,7 @@ class CoordinatorRouter:
 
     def cluster_id(self, deadline: Deadline) -> TxnResponse:
         """The name of the cluster. Costs no request where one was answered before."""
-        found = self._wire.cluster_id(deadline)
-        return (
-            _answer(found)
-            if isinstance(found, Failure)
-            else TxnResponse(code=ErrorCode.NONE, part=found)
-        )
+        return self._wire.cluster_id(deadline)
 
     def close(self) -> None:
         """Close the connections."""
@@ -168,10 +145,10 @@ class CoordinatorRouter:
         if not unknown:
             return {}
         (response,) = self._wire.send_all([(None, messages.find_coordinators(unknown))], deadline)
-        if isinstance(response, Failure):
-            return dict.fromkeys(unknown, _answer(response))
+        if response.part is None:
+            return dict.fromkeys(unknown, response)
         failed = {}
-        for found in response.coordinators:
+        for found in response.part.coordinators:
             if found.error_code == ErrorCode.NONE:
                 self._nodes[found.key] = found.node_id
             else:
@@ -190,19 +167,12 @@ class CoordinatorRouter:
         )
         answers: dict[str, TxnResponse] = {}
         for (_, group), response in zip(groups, responses, strict=True):
-            if isinstance(response, Failure) or question.read is None:
-                answers |= dict.fromkeys(group, _answer(response))
+            if response.part is None or question.read is None:
+                answers |= dict.fromkeys(group, response)
             else:
-                answers |= {key: answer for key, answer in question.read(response) if key in group}
+                read = question.read(response.part)
+                answers |= {key: answer for key, answer in read if key in group}
         return answers
-
-
-def _answer(response: Any) -> TxnResponse:
-    if isinstance(response, Failure):
-        return TxnResponse(
-            code=response.code, detail=response.text, login_refused=response.login_refused
-        )
-    return TxnResponse(code=response.error_code, part=response)
 
 
 _NO_ANSWER: Final = TxnResponse(code=ErrorCode.NETWORK_EXCEPTION, detail="no time was left to ask")

@@ -10,9 +10,12 @@ names every attribute that they rely on. What this module adds:
 - A connection's failure is returned. kafka-python logs it, and forgets that a login was refused.
 """
 
+import ipaddress
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from kafka import errors
@@ -21,9 +24,13 @@ from kafka.net.selector import NetworkSelector
 
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._kafka.coordinator.connection_manager import LOGIN_REFUSED, TUNING, ConnectionManager
-from spark_eos._kafka.coordinator.failure import Failure
-from spark_eos._kafka.coordinator.resolve import resolves
+from spark_eos._kafka.coordinator.connection_manager import (
+    LOGIN_REFUSED,
+    TUNING,
+    ConnectionManager,
+    own_log,
+)
+from spark_eos._kafka.coordinator.messages import TxnResponse
 from spark_eos._protocol.transactions.outcome import ErrorCode
 
 # A broker that stopped without closing its connections gets this long, then the request is asked
@@ -48,8 +55,10 @@ class Wire:
         self._lanes: list[Any] = []
         self._lock = threading.Lock()
 
-    def send_all(self, requests: Sequence[tuple[int | None, Any]], deadline: Deadline) -> list[Any]:
-        """Send all at once, each to its node (None: any); return responses or exceptions.
+    def send_all(
+        self, requests: Sequence[tuple[int | None, Any]], deadline: Deadline
+    ) -> list[TxnResponse]:
+        """Send all at once, each to its node (None: any), and return a response for each.
 
         Once connected it takes at most `ATTEMPT_S`, and never longer than the deadline.
         """
@@ -57,8 +66,8 @@ class Wire:
             return []
         return self._in_turn(lambda: self._exchange(requests, deadline), len(requests), deadline)
 
-    def node_ids(self, deadline: Deadline) -> list[int] | Failure:
-        """The brokers that the cluster has now."""
+    def node_ids(self, deadline: Deadline) -> TxnResponse:
+        """The brokers that the cluster has now, as a list of numbers."""
 
         def ask() -> list[Any]:
             cluster = self._lanes[0].cluster
@@ -69,39 +78,43 @@ class Wire:
                 return [refreshed.exception or errors.KafkaTimeoutError("no metadata")]
             return [[broker.node_id for broker in cluster.brokers()]]
 
-        found: list[int] | Failure = self._in_turn(ask, 1, deadline)[0]
-        return found
+        return self._in_turn(ask, 1, deadline)[0]
 
-    def cluster_id(self, deadline: Deadline) -> str | Failure:
+    def cluster_id(self, deadline: Deadline) -> TxnResponse:
         """The name that the cluster gave to itself, as it told with the list of its brokers."""
-        found: str | Failure = self._in_turn(
-            lambda: [self._lanes[0].cluster.cluster_id], 1, deadline
-        )[0]
-        return found
+        return self._in_turn(lambda: [self._lanes[0].cluster.cluster_id], 1, deadline)[0]
 
     def close(self) -> None:
         """Close every connection. A later call opens them again."""
-        with self._lock:
+        with self._lock, own_log():
             self._drop()
 
-    def _in_turn(self, ask: Callable[[], list[Any]], count: int, deadline: Deadline) -> list[Any]:
-        results = [errors.KafkaTimeoutError("another thread is asking")] * count
+    def _in_turn(
+        self, ask: Callable[[], list[Any]], count: int, deadline: Deadline
+    ) -> list[TxnResponse]:
+        """Do what `ask` does when no other thread does. It gives results or exceptions."""
+        results: list[Any] = [errors.KafkaTimeoutError("another thread is asking")] * count
         if self._lock.acquire(timeout=deadline.remaining_s):
             try:
-                failed = self._bootstrap(deadline)
-                results = [failed] * count if failed is not None else ask()
+                with own_log():
+                    failed = self._bootstrap(deadline)
+                    results = [failed] * count if failed is not None else ask()
             finally:
                 self._lock.release()
-        return [self._failure(r) if isinstance(r, Exception) else r for r in results]
+        return [self._response(result) for result in results]
 
-    def _failure(self, error: Exception) -> Failure:
+    def _response(self, result: Any) -> TxnResponse:
+        if not isinstance(result, Exception):
+            return TxnResponse(code=getattr(result, "error_code", ErrorCode.NONE), part=result)
+        error = result
         code = ErrorCode.NETWORK_EXCEPTION
         if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
             code = ErrorCode.REQUEST_TIMED_OUT
         elif isinstance(error, errors.IncompatibleBrokerVersion):
             code = ErrorCode.UNSUPPORTED_VERSION
         refused = isinstance(error, LOGIN_REFUSED)
-        return Failure(code=code, text=self._config.redact(str(error)), login_refused=refused)
+        text = self._config.redact(str(error))
+        return TxnResponse(code=code, detail=text, login_refused=refused)
 
     def _exchange(
         self, requests: Sequence[tuple[int | None, Any]], deadline: Deadline
@@ -134,7 +147,7 @@ class Wire:
         while not self._lanes:
             if deadline.passed or isinstance(failure, LOGIN_REFUSED):
                 return failure
-            if not all(resolves(s, deadline) for s in self._settings["bootstrap_servers"]):
+            if not all(_resolves(s, deadline) for s in self._settings["bootstrap_servers"]):
                 failure = errors.KafkaTimeoutError("a bootstrap server's name was not resolved")
                 continue
             self._net = NetworkSelector(client_id=self._settings["client_id"])
@@ -193,3 +206,25 @@ def _result(future: Any) -> Any:
     if not future.is_done:
         return errors.KafkaTimeoutError("no answer in time")
     return future.exception if future.exception is not None else future.value
+
+
+def _resolves(server: str, deadline: Deadline) -> bool:
+    """Whether looking up the host of `host:port` comes to an end in time, found or not.
+
+    The system's own look-up knows no deadline. Its thread may be left behind. What it finds is not
+    used: the client looks again by itself, and the connection says so where there is no such host.
+    """
+    host = server.rpartition(":")[0].strip("[]") or server
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        lookup = threading.Thread(target=_look_up, args=(host,), name="lookup", daemon=True)
+        lookup.start()
+        lookup.join(deadline.remaining_s)
+        return not lookup.is_alive()
+    return True
+
+
+def _look_up(host: str) -> None:
+    with suppress(OSError):
+        socket.getaddrinfo(host, None)

@@ -9,35 +9,19 @@ from copy import copy
 
 from confluent_kafka import KafkaError, Message
 
+from spark_eos._kafka.to_error import Request, to_error
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
-from spark_eos.errors import DeliveryError, OptionError, SparkEosError
+from spark_eos.errors import DeliveryError, SparkEosError
 
-# Deterministic: the same row is refused each time.
-_ROW_REFUSED = {
-    KafkaError.INVALID_TIMESTAMP: "See column 'timestamp' and the topic's"
-    " message.timestamp.before.max.ms and message.timestamp.after.max.ms",
-    KafkaError.INVALID_RECORD: "A compacted topic needs a key in each row, see column 'key'. See"
-    " also the topic's message.timestamp.before.max.ms and message.timestamp.after.max.ms",
-    KafkaError.POLICY_VIOLATION: "A policy of the brokers refuses it",
-}
-_NOT_ALLOWED = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-)
-# What holds after a failure where there is no transaction.
-WRITTEN_AGAIN = (
-    "What the broker took before stays visible (deliveryGuarantee at_least_once), and the next try"
-    " writes it again"
-)
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 class DeliveryReports:
     """Counts, offsets and the first failure, for every record of one attempt."""
 
-    def __init__(self, transactional_id: str | None) -> None:
+    def __init__(self, servers: str, transactional_id: str | None) -> None:
         self.failure: SparkEosError | None = None
+        self._servers = servers
         self._transactional_id = transactional_id
         self._written: dict[str, dict[int, list[int]]] = {}
         self._callbacks: dict[str, Callable[[KafkaError | None, Message], None]] = {}
@@ -75,7 +59,14 @@ class DeliveryReports:
     def _fail(self, error: KafkaError, topic: str, message: Message) -> None:
         if self.failure is None and error.code() not in _PURGED:
             size = len(message.value() or b"") + len(message.key() or b"")
-            self.failure = refusal(error, self._transactional_id, topic, size)
+            self.failure = self.to_error(error, topic, size)
+
+    def to_error(
+        self, error: KafkaError, topic: str | None = None, size: int | None = None
+    ) -> SparkEosError:
+        """The error for what librdkafka or a broker refused."""
+        request = write_request(self._servers, self._transactional_id, topic, size)
+        return to_error(error.code(), f"{error.str()} ({error.name()})", request)
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there was one."""
@@ -113,73 +104,26 @@ class DeliveryReports:
         )
 
 
-def refusal(
-    error: KafkaError,
+def write_request(
+    servers: str,
     transactional_id: str | None,
     topic: str | None = None,
-    size: int | None = None,
-) -> SparkEosError:
-    """The error for what librdkafka or the broker refused, with the next step.
-
-    `transactional_id` is None for a write without a transaction.
-    """
-    code = error.code()
-    if code == KafkaError.MSG_SIZE_TOO_LARGE:
-        return OptionError(
-            f"a record of {size} bytes, or the batch that librdkafka put it into, is larger than"
-            f" topic '{topic}' takes. Raise the topic's max.message.bytes and the option"
-            " kafka.message.max.bytes, or write smaller records; where records are small, lower"
-            " kafka.batch.size to below max.message.bytes"
-        )
-    if code in _ROW_REFUSED:
-        return OptionError(
-            f"topic '{topic}' does not take a record as it is: {error.str()} ({error.name()})."
-            f" {_ROW_REFUSED[code]}"
-        )
-    if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
-        return OptionError(
-            "kafka.transaction.timeout.ms is above the broker's transaction.max.timeout.ms."
-            " Lower the option or raise the broker's setting"
-        )
-    if code in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):
-        return OptionError(f"topic '{topic}' does not exist. Create it, or correct 'topic'")
-    if code == KafkaError._UNKNOWN_PARTITION:
-        return OptionError(f"topic '{topic}' has no partition of the number in column 'partition'")
-    if code in _NOT_ALLOWED:
-        return _not_allowed(error, transactional_id, topic)
-    return _not_taken(error, transactional_id, topic)
-
-
-def _not_taken(error: KafkaError, transactional_id: str | None, topic: str | None) -> DeliveryError:
-    code = error.code()
+    record_size: int | None = None,
+) -> Request:
+    """What a task asks for. `transactional_id` is None for a write without a transaction."""
+    record = "the write" if topic is None else f"a record for topic '{topic}'"
+    on_topic = "the topic" if topic is None else f"topic '{topic}'"
     if transactional_id is None:
-        what = "the write" if topic is None else f"a record for topic '{topic}'"
-        return DeliveryError(
-            f"{what} was not taken: {error.str()} ({error.name()}). {WRITTEN_AGAIN}"
-        )
-    if code in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
-        return DeliveryError(
-            f"the transaction of {transactional_id} was taken over or timed out"
-            f" ({error.name()}): another attempt or driver uses this id, or"
-            " kafka.transaction.timeout.ms is shorter than the task. Nothing of it is visible"
-        )
-    return DeliveryError(
-        f"a record for topic '{topic}' in the transaction of {transactional_id} was not taken:"
-        f" {error.str()} ({error.name()})"
-        if topic
-        else f"the transaction of {transactional_id} failed: {error.str()} ({error.name()})"
-    )
-
-
-def _not_allowed(error: KafkaError, transactional_id: str | None, topic: str | None) -> OptionError:
-    place = "" if topic is None else f" to topic '{topic}'"
-    allowed = f"Kafka does not allow this user to write{place}"
-    if transactional_id is None:
-        return OptionError(
-            f"{allowed} ({error.name()}). Grant WRITE and DESCRIBE on the topic; brokers"
-            " before 2.8 want IDEMPOTENT_WRITE on the cluster too"
-        )
-    return OptionError(
-        f"{allowed} with transactional id {transactional_id} ({error.name()}). Grant WRITE and"
-        " DESCRIBE on both, the topic and the id"
+        to, rights = f"take {record}", " (brokers before 2.8: IDEMPOTENT_WRITE on the cluster too)"
+    else:
+        to = f"take {record} in the transaction of '{transactional_id}'"
+        rights = f" and on transactional id '{transactional_id}'"
+    return Request(
+        servers=servers,
+        to=to,
+        rights=f"WRITE and DESCRIBE on {on_topic}{rights}",
+        topic=topic,
+        transactional_id=transactional_id,
+        is_write=True,
+        record_size=record_size,
     )

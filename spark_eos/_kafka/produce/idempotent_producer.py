@@ -11,14 +11,15 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from spark_eos._deadline import Deadline
+from spark_eos._kafka.client_log import ClientLog
 from spark_eos._kafka.config.client_config import ClientConfig
-from spark_eos._kafka.produce.delivery import WRITTEN_AGAIN, DeliveryReports, refusal
+from spark_eos._kafka.produce.delivery import DeliveryReports
 from spark_eos._kafka.produce.rows import Rows
+from spark_eos._kafka.to_error import WRITTEN_AGAIN
 from spark_eos.errors import (
     BrokerUnreachableError,
     DeliveryError,
     OptionError,
-    SparkEosError,
 )
 
 # Without the two back-offs `init_transactions` waits half a second on a retry timer.
@@ -40,6 +41,7 @@ class IdempotentProducer:
         transactional_id: str | None,
         *,
         send_timeout_ms: int,
+        log: ClientLog | None = None,
         **settings: Any,
     ) -> None:
         self._config = config
@@ -49,8 +51,13 @@ class IdempotentProducer:
         self._connected = False
         self._sent = 0
         self._taken = 0  # as many as were delivered when the time-out began to count
-        self._reports = DeliveryReports(transactional_id)
-        fixed = {"enable.idempotence": True, "acks": "all", **settings}
+        self._reports = DeliveryReports(config.bootstrap_servers, transactional_id)
+        fixed = {
+            "enable.idempotence": True,
+            "acks": "all",
+            "logger": log or ClientLog(self._name),
+            **settings,
+        }
         try:
             self._producer = Producer(_DEFAULTS | config.librdkafka(**fixed))
         except KafkaException as exception:
@@ -92,7 +99,7 @@ class IdempotentProducer:
                     rows.topic, messages, on_delivery=self._reports.callback(rows.topic)
                 )
             except KafkaException as exception:
-                raise self._refusal(exception, rows.topic) from None
+                raise self._reports.to_error(exception.args[0], rows.topic) from None
             self._sent += first
             self._raise_refused(rows, messages, first)
         for row in range(first, len(rows)):
@@ -129,7 +136,7 @@ class IdempotentProducer:
                 deadline = self._wait(deadline)
             except KafkaException as exception:
                 size = len(message["value"] or b"") + len(message["key"] or b"")
-                raise self._refusal(exception, rows.topic, size) from None
+                raise self._reports.to_error(exception.args[0], rows.topic, size) from None
             else:
                 self._sent += 1
                 return
@@ -144,7 +151,7 @@ class IdempotentProducer:
         # queue this one now would put it behind a later row of its key.
         if error.code() != KafkaError._QUEUE_FULL or refused != queued:
             size = len(rows.values[refused] or b"") + len(rows.keys[refused] or b"")
-            raise refusal(error, self._transactional_id, rows.topic, size)
+            raise self._reports.to_error(error, rows.topic, size)
 
     def _await_room(self, rows: int) -> None:
         deadline: Deadline | None = None
@@ -187,7 +194,7 @@ class IdempotentProducer:
             failed = sys.exc_info()[1]
             _forget_frames(failed)
         if failed is not None:
-            raise refusal(failed, self._transactional_id)
+            raise self._reports.to_error(failed)
 
     def _not_taken(self) -> BrokerUnreachableError:
         return BrokerUnreachableError(
@@ -196,12 +203,6 @@ class IdempotentProducer:
             " the brokers are up, that enough replicas are in sync, and the quotas of this user"
             + ("" if self._transactional_id else f". {WRITTEN_AGAIN}")
         )
-
-    def _refusal(
-        self, exception: KafkaException, topic: str | None = None, size: int | None = None
-    ) -> SparkEosError:
-        error: KafkaError = exception.args[0]
-        return refusal(error, self._transactional_id, topic, size)
 
 
 def _forget_frames(*errors: Any) -> None:

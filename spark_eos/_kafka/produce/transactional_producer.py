@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 
 from spark_eos._deadline import Deadline
+from spark_eos._kafka.client_log import ClientLog
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.produce.background_poller import BackgroundPoller
 from spark_eos._kafka.produce.idempotent_producer import IdempotentProducer
@@ -26,7 +27,13 @@ class TransactionalProducer(IdempotentProducer):
     """Sends the rows of one task attempt in one transaction and leaves it open."""
 
     def __init__(
-        self, config: ClientConfig, transactional_id: str, *, timeout_ms: int, send_timeout_ms: int
+        self,
+        config: ClientConfig,
+        transactional_id: str,
+        *,
+        timeout_ms: int,
+        send_timeout_ms: int,
+        log: ClientLog | None = None,
     ) -> None:
         self._timeout_ms = timeout_ms
         self._statistics = ProducerIdentityCapture(transactional_id)
@@ -36,6 +43,7 @@ class TransactionalProducer(IdempotentProducer):
             config,
             transactional_id,
             send_timeout_ms=send_timeout_ms,
+            log=log,
             **{
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,
@@ -50,7 +58,7 @@ class TransactionalProducer(IdempotentProducer):
             self._producer.init_transactions(max(0.1, deadline.remaining_s))
             self._producer.begin_transaction()
         except KafkaException as exception:
-            raise self._refusal(exception) from None
+            raise self._reports.to_error(exception.args[0]) from None
         self._poller = BackgroundPoller(self, self._name)
 
     def send(self, rows: Rows) -> None:
@@ -77,7 +85,7 @@ class TransactionalProducer(IdempotentProducer):
                 places, metadata, max(0.1, deadline.remaining_s)
             )
         except KafkaException as exception:
-            raise self._refusal(exception) from None
+            raise self._reports.to_error(exception.args[0]) from None
 
     def prepare(self, deadline: Deadline) -> PreparedTransaction:
         """Flush, check every delivery report, and name the transaction, which stays open."""

@@ -40,8 +40,7 @@ def commit(session: Session, messages: Sequence[TaskMessage], batch_id: int) -> 
             check_written_rows(session, batch.results)
         return
     if recovered.moves_offsets(batch_id) and session.group_id is not None:
-        ends = session.checkpoint.kafka_offsets(batch_id)
-        prepared = prepare_offsets(session, session.group_id, ends, deadline)
+        prepared = prepare_offsets(session, session.group_id, batch_id, deadline)
         batch = replace(batch, offsets=prepared)
     _decide_and_complete(session, batch, recovered.recovered_at, deadline)
     if batch.is_batch_write:

@@ -17,13 +17,15 @@ from spark_eos.errors import OptionError
 
 
 def prepare_offsets(
-    session: Session, group_id: str, offsets: Offsets, deadline: Deadline
+    session: Session, group_id: str, batch_id: int, deadline: Deadline
 ) -> PreparedTransaction:
     """The open transaction that moves the group to where the batch ends."""
+    offsets = session.checkpoint.kafka_offsets(batch_id)
     _check_topics(session, group_id, offsets, deadline)
     options, groups = session.options, session.cluster.groups
     producer = session.cluster.producer(
         session.transactional_id(None),
+        batch_id=batch_id,
         timeout_ms=options.transaction_timeout_ms,
         send_timeout_ms=options.api_timeout_ms,
     )

@@ -64,6 +64,7 @@ def _producer(session: Session, task: Task) -> TransactionalProducer:
     """The producer of this attempt. Its id is the partition's, so it fences earlier attempts."""
     return session.cluster.producer(
         session.transactional_id(task.partition),
+        batch_id=task.batch_id,
         timeout_ms=session.options.transaction_timeout_ms,
         send_timeout_ms=session.options.api_timeout_ms,
     )

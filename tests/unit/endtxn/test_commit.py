@@ -37,7 +37,7 @@ def test_right_that_was_taken_away_says_nothing_of_a_transaction():
     """It is open, and decided: to take it for lost, or to end it as an orphan, would lose it."""
     coordinator = Coordinator(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     session = session_with(coordinator, record().query_id)
-    with pytest.raises(OptionError, match=r"batch 7 .* is decided.*grant this user WRITE"):
+    with pytest.raises(OptionError, match=r"batch 7 .* is decided.*grant WRITE"):
         commit_decided(session, [record()], Deadline.after_ms(1_000), end_orphans=True)
 
 

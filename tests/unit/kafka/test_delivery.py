@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import KafkaError
 
-from spark_eos._kafka.produce.delivery import DeliveryReports, refusal
+from spark_eos._kafka.produce.delivery import DeliveryReports
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
 from spark_eos.errors import DeliveryError
 
@@ -27,7 +27,7 @@ class Delivered:
 
 
 def reports(*places: tuple[int, int]) -> DeliveryReports:
-    found = DeliveryReports("some-id")
+    found = DeliveryReports("b:1", "some-id")
     for place in places:
         found.callback("t")(None, Delivered(place))  # type: ignore[arg-type]
     return found
@@ -61,13 +61,13 @@ CODES = [
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("topic", [None, "t"])
 def test_text_of_a_transaction_names_its_id(code: int, topic: str | None) -> None:
-    assert "some-id" in str(refusal(KafkaError(code), "some-id", topic))
+    assert "some-id" in str(DeliveryReports("b:1", "some-id").to_error(KafkaError(code), topic))
 
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("topic", [None, "t"])
 def test_text_of_a_write_without_a_transaction_speaks_of_none(code: int, topic: str | None) -> None:
-    error = refusal(KafkaError(code), None, topic)
+    error = DeliveryReports("b:1", None).to_error(KafkaError(code), topic)
     text = str(error)
     assert "transaction" not in text.replace("TRANSACTIONAL_ID", "")
     assert "None" not in text
@@ -75,12 +75,12 @@ def test_text_of_a_write_without_a_transaction_speaks_of_none(code: int, topic: 
         assert "stays visible" in text
         assert "writes it again" in text
     else:
-        assert "Grant WRITE" in text
+        assert "grant WRITE and DESCRIBE on" in text
 
 
 def test_failure_that_was_raised_holds_nobody_who_met_it() -> None:
     """Else what was sent with lives on until Python looks for cycles, with all its threads."""
-    found = DeliveryReports("some-id")
+    found = DeliveryReports("b:1", "some-id")
     found.failure = DeliveryError("the row was refused")
     for _ in range(2):  # whoever goes on meets it again
         with pytest.raises(DeliveryError, match="the row was refused"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from typing import Any
 
@@ -29,6 +30,7 @@ with warnings.catch_warnings():
         LOGIN_REFUSED,
         TUNING,
         ConnectionManager,
+        own_log,
     )
 
 SIGNATURES = {
@@ -178,3 +180,20 @@ def test_old_broker_is_an_answer_not_a_closed_connection() -> None:
     old = BrokerVersionData((2, 8), api_versions={request.API_KEY: (0, 3)})
     with pytest.raises(errors.IncompatibleBrokerVersion):
         old.api_version(request)
+
+
+def test_lines_about_own_connections_go_to_the_log_of_this_project(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Another user of kafka-python keeps its lines, and nobody's logger is silenced."""
+    theirs = logging.getLogger("kafka.net.manager")
+    assert logging.getLogger("kafka").level == logging.NOTSET
+    with caplog.at_level(logging.DEBUG):
+        with own_log():
+            theirs.error("connection %s lost", 1)
+        theirs.error("connection %s lost", 2)
+    told = [(r.name.partition(".")[0], r.levelname, r.getMessage()) for r in caplog.records]
+    assert told == [
+        ("spark_eos", "DEBUG", "connection 1 lost"),
+        ("kafka", "ERROR", "connection 2 lost"),
+    ]

@@ -11,7 +11,7 @@ import pytest
 from spark_eos._deadline import Deadline
 from spark_eos._kafka.consume.offset_probe import ProbeResult
 from spark_eos._kafka.consume.visibility import _places, _turn, judge
-from spark_eos._kafka.coordinator.resolve import resolves
+from spark_eos._kafka.coordinator.wire import _resolves
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets, RecordPosition
 from spark_eos._protocol.transactions.fate import Fate
 
@@ -73,8 +73,8 @@ def test_name_lookup_ends_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> 
     release = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: release.wait(30))
     started = time.monotonic()
-    assert not resolves("slow.example:9092", Deadline.after_ms(100))
+    assert not _resolves("slow.example:9092", Deadline.after_ms(100))
     assert time.monotonic() - started < 5
-    assert resolves("10.0.0.1:9092", Deadline.after_ms(100))
-    assert resolves("[::1]:9092", Deadline.after_ms(100))
+    assert _resolves("10.0.0.1:9092", Deadline.after_ms(100))
+    assert _resolves("[::1]:9092", Deadline.after_ms(100))
     release.set()
