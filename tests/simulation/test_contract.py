@@ -50,7 +50,7 @@ class Side:
 
     def producer(self, short, timeout_ms=60_000):
         made = self.cluster.producer(
-            self.name(short), timeout_ms=timeout_ms, send_timeout_ms=20_000
+            self.name(short), batch_id=0, timeout_ms=timeout_ms, send_timeout_ms=20_000
         )
         made.partition_count(self.topic, soon())
         made.begin(soon())

@@ -108,7 +108,7 @@ def test_at_least_once_batch_write(write):
         ({"txnAppId": "a", "txnVersion": "1"}, "option transactionLog is missing"),
         ({"transactionLog": "/nowhere"}, "option txnAppId is missing"),
         ({"topic": "nowhere"}, "topic 'nowhere' does not exist"),
-        ({"checkpointLocation": "/c"}, "unknown option 'checkpointlocation'"),
+        ({"checkpointLocation": "/c"}, "option checkpointLocation is for streaming writes only"),
         ({"deliveryGuarantee": "maybe"}, "accepted are exactly_once, at_least_once"),
         ({"deliveryGuarantee": "at_least_once", "txnAppId": "a", "txnVersion": "1"}, "no meaning"),
     ],

@@ -15,7 +15,7 @@ from spark_eos._protocol.offsets.isolation import IsolationLevel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_eos._protocol.offsets.offset_limit import Offsets
+    from spark_eos._protocol.offsets.topic_partition import Offsets
 
 PLACE, KNOWN = ("t", 0), 100
 
