@@ -8,7 +8,7 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test test-slow archive demo docs bench-quick bench-read bench-log bench-endurance chaos mutations mutations-chaos clean
+.PHONY: help setup check test test-slow test-versions archive demo docs bench-quick bench-read bench-log bench-endurance chaos mutations mutations-chaos clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: check ## check, and all tests, two at a time
 
 test-slow: $(STAMP) ## run the longest fault tests, in some minutes
 	@$(BIN)/python -m pytest -m slow tests
+
+test-versions: $(STAMP) ## run the tests with the lowest and the newest versions of the dependencies
+	@$(BIN)/python -m tests.versions
 
 demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
 	@$(BIN)/python -m demo

@@ -8,13 +8,14 @@ from setuptools import find_packages, setup
 HERE = Path(__file__).parent
 INIT = (HERE / "spark_eos" / "__init__.py").read_text()
 
+# Each range was tested at both ends: make test-versions.
 # Not a requirement of the package: a Spark runtime brings its own, and a second one breaks it.
 PYSPARK = ["pyspark==4.2.*"]
 JOBS = [
     # 4.4.1 of the Python package has no matching jar. It requires pyspark itself.
     "delta-spark==4.4.0",
-    "pydantic>=2.12,<3",
-    "PyYAML>=6.0,<7",
+    "pydantic>=2.5,<3",
+    "PyYAML>=6.0.1,<7",
 ]
 
 setup(
@@ -41,11 +42,12 @@ setup(
     packages=find_packages(include=["spark_eos", "spark_eos.*", "pyspark_txnkafka"]),
     package_data={"spark_eos": ["py.typed"]},
     install_requires=[
-        "deltalake>=1.6,<1.7",
-        "confluent-kafka>=2.16,<2.17",
+        # The first one that can take a file out of a table by an action of ours.
+        "deltalake>=1.6.6,<1.7",
+        "confluent-kafka>=2.13,<2.17",
         "kafka-python>=3.0,<3.1",
-        "pyarrow>=18",
-        "numpy>=2,<3",
+        "pyarrow>=18,<27",
+        "numpy>=1.26,<3",
         # pyspark imports it for Arrow, and does not yet support pandas 3.
         "pandas>=2.2,<3",
     ],
@@ -69,5 +71,8 @@ setup(
             "types-PyYAML>=6.0,<7",
         ],
     },
-    entry_points={"console_scripts": ["spark-eos = spark_eos._cli.main:main"]},
+    entry_points={
+        "console_scripts": ["spark-eos = spark_eos._cli.main:main"],
+        "pytest11": ["spark_eos = spark_eos.testing.plugin"],
+    },
 )

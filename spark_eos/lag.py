@@ -23,6 +23,8 @@ from pyspark.sql.streaming.listener import (
 
 from spark_eos._protocol.offsets.offset_map import kafka_offsets
 
+__all__ = ["LagListener", "SourceLag", "lags_of"]
+
 _LOG = logging.getLogger(__name__)
 
 

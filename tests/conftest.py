@@ -19,6 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from spark_eos.testing import EmbeddedKafka
 from spark_eos.testing._embedded.jars import delta_jars, peer_jars
+from spark_eos.testing.plugin import SMALL_JVM
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -33,8 +34,6 @@ ADMIN_TIMEOUT_S = 30.0
 GROUPS = {"spark": "session", "jobs": "session"} | dict.fromkeys(
     ("chaos", "cluster", "integration"), "brokers"
 )
-# The compiler and the collector of a small program: half of a JVM's first minute is theirs.
-SMALL_JVM = ("-XX:TieredStopAtLevel=1", "-XX:-UseG1GC", "-XX:+UseSerialGC")
 MARKERS = {"kafka": "broker", "kafka3": "broker", "topic": "broker", "spark": "spark"}
 
 
@@ -70,13 +69,6 @@ class GroupScheduling(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
     return GroupScheduling(config, log)
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedKafka]:
-    """One node, shared by the whole run."""
-    with EmbeddedKafka(tmp_path_factory.mktemp("kafka"), jvm_flags=SMALL_JVM) as cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="session")

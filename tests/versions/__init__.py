@@ -1,0 +1,1 @@
+"""No tests: the tests with other versions of the dependencies (`make test-versions`)."""
