@@ -13,21 +13,18 @@ from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_eos.job import (
-    Configuration,
+from spark_eos.job.command import run_query
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.sections import (
     DeadLetter,
     Sink,
     Source,
     StreamingJob,
     ViewName,
     check_dead_letters,
-    dead,
-    good,
-    read,
-    run_query,
-    select,
-    write,
 )
+from spark_eos.job.views import dead, good, read, select
+from spark_eos.job.write import write
 
 
 class ConsumeTransformProduce(StreamingJob):

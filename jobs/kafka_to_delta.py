@@ -16,22 +16,12 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.window import Window
 
-from spark_eos.job import (
-    DELTA_SETTINGS,
-    Configuration,
-    DeltaAppends,
-    Section,
-    Source,
-    StreamingJob,
-    application,
-    check_dead_letters,
-    dead,
-    for_each_batch,
-    good,
-    read,
-    run_query,
-    select,
-)
+from spark_eos.job.command import run_query
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.delta import DELTA_SETTINGS, DeltaAppends, application
+from spark_eos.job.sections import Section, Source, StreamingJob, check_dead_letters
+from spark_eos.job.views import dead, good, read, select
+from spark_eos.job.write import for_each_batch
 
 
 class Merge(Section):

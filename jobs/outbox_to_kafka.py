@@ -14,19 +14,12 @@ from pydantic import Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_eos.job import (
-    DELTA_SETTINGS,
-    BatchSink,
-    Configuration,
-    StreamingJob,
-    Texts,
-    application,
-    check_records,
-    for_each_batch,
-    run_query,
-    select,
-    write_once,
-)
+from spark_eos.job.command import run_query
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.delta import DELTA_SETTINGS, application
+from spark_eos.job.sections import BatchSink, StreamingJob, Texts
+from spark_eos.job.views import select
+from spark_eos.job.write import check_records, for_each_batch, write_once
 
 
 class OutboxToKafka(StreamingJob):

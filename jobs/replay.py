@@ -14,19 +14,12 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_eos.job import (
-    BatchSink,
-    CheckedSnapshotOptions,
-    Configuration,
-    Job,
-    Section,
-    check_micro_batches,
-    check_records,
-    has_written,
-    run_batch,
-    select,
-    write_once,
-)
+from spark_eos.job.command import run_batch
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.replay import check_micro_batches, has_written
+from spark_eos.job.sections import BatchSink, CheckedSnapshotOptions, Job, Section
+from spark_eos.job.views import select
+from spark_eos.job.write import check_records, write_once
 
 
 class Batches(Section):

@@ -13,19 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_eos.job import (
-    Configuration,
-    DeadLetter,
-    Sink,
-    Source,
-    StreamingJob,
-    check_dead_letters,
-    dead,
-    good,
-    read,
-    run_query,
-    write,
-)
+from spark_eos.job.command import run_query
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.sections import DeadLetter, Sink, Source, StreamingJob, check_dead_letters
+from spark_eos.job.views import dead, good, read
+from spark_eos.job.write import write
 
 
 class WindowedCounts(StreamingJob):

@@ -22,7 +22,7 @@ from spark_eos._options import (
 from spark_eos._session import read_session_of
 from spark_eos._sink.driver.preflight import check_cluster, check_topic
 from spark_eos._source.offsets import resolve_partitions
-from spark_eos.job._sections import VERSION, BatchSink, DeadLetter, Job, Section, Sink, Source
+from spark_eos.job.sections import VERSION, BatchSink, DeadLetter, Job, Section, Sink, Source
 
 
 def preflight(job: Job) -> None:

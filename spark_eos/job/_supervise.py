@@ -16,7 +16,7 @@ from typing import Final
 from py4j.protocol import Py4JNetworkError
 
 from spark_eos import errors
-from spark_eos.job._sections import Restart
+from spark_eos.job.sections import Restart
 
 _LOG = logging.getLogger(__name__)
 

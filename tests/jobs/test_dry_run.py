@@ -32,7 +32,7 @@ def job(spark, kafka, topic, tmp_path, monkeypatch, capsys):
         file = tmp_path / "job.yaml"
         file.write_text(change(text))
         monkeypatch.setattr(sys, "argv", [name, "--dry-run", str(file)])
-        from spark_eos.job._command import run_batch, run_query
+        from spark_eos.job.command import run_batch, run_query
 
         if name == "replay":
             code = run_batch("", model, module.steps)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from spark_eos._options import stream_options
-from spark_eos.job._configuration import load
+from spark_eos.job.configuration import load
 from tests.jobs.modules import NAMES, ROOT, program
 
 ENVIRONMENT = {

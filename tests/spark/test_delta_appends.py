@@ -3,7 +3,7 @@
 import pytest
 
 from spark_eos.errors import NonDeterministicReplayError
-from spark_eos.job._delta import DeltaAppends
+from spark_eos.job.delta import DeltaAppends
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_eos.job._configuration import ConfigurationError, load
-from spark_eos.job._sections import Sink, Source, StreamingJob
+from spark_eos.job.configuration import ConfigurationError, load
+from spark_eos.job.sections import Sink, Source, StreamingJob
 
 
 class Example(StreamingJob):

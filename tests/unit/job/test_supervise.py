@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spark_eos import errors
-from spark_eos.job._sections import Restart
 from spark_eos.job._supervise import Exit, RunResult, reason, supervise, verdict
+from spark_eos.job.sections import Restart
 
 # What Spark 4.2 hands to the driver, with other paths.
 TEXTS = Path(__file__).parents[2] / "data" / "worker_errors"

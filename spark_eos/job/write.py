@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_eos._sink.columns import check_columns
-from spark_eos.job._configuration import Configuration
+from spark_eos.job.configuration import Configuration
 
 
 def check_records(rows: DataFrame, configuration: Configuration[Any], *, blame: str) -> None:

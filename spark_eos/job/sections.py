@@ -16,7 +16,7 @@ from pydantic import (
 
 from spark_eos._options import batch_options, batch_write_options, sink_options, stream_options
 from spark_eos.errors import OptionError
-from spark_eos.job._configuration import FileMistake
+from spark_eos.job.configuration import FileMistake
 
 Check = Callable[[Mapping[str, str]], Any]
 

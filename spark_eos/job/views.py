@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
 
 from spark_eos.errors import OptionError
-from spark_eos.job._configuration import Configuration
-from spark_eos.job._sections import Job, Source
+from spark_eos.job.configuration import Configuration
+from spark_eos.job.sections import Job, Source
 
 PARSED: Final = "data"
 _MALFORMED: Final = "__malformed"

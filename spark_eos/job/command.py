@@ -22,11 +22,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_eos.job._configuration import Configuration, ConfigurationError, load
 from spark_eos.job._preflight import preflight
-from spark_eos.job._sections import Job
 from spark_eos.job._stop import Stop, finish_batch
 from spark_eos.job._supervise import Exit, RunResult, reason, supervise, verdict
+from spark_eos.job.configuration import Configuration, ConfigurationError, load
+from spark_eos.job.sections import Job
 from spark_eos.lag import lags_of
 
 _LOG = logging.getLogger("spark_eos.job")
