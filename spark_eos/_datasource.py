@@ -51,24 +51,16 @@ class TxnKafkaDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch query."""
         check_pyspark(READS)
-        from spark_eos._options import batch_options
-        from spark_eos._source.reader import BatchReader
-        from spark_eos._source.schema import check_schema
+        from spark_eos._source.reader import batch_reader
 
-        options = batch_options(self.options)
-        check_schema(schema, options.include_headers)
-        return BatchReader(options)
+        return batch_reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of a streaming query."""
         task_started()
-        from spark_eos._options import stream_options
-        from spark_eos._source.reader import StreamReader
-        from spark_eos._source.schema import check_schema
+        from spark_eos._source.reader import stream_reader
 
-        options = stream_options(self.options)
-        check_schema(schema, options.include_headers)
-        return StreamReader(options)
+        return stream_reader(self.options, schema)
 
     def streamWriter(  # noqa: N802
         self,

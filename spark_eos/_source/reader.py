@@ -1,6 +1,6 @@
-"""The faces that Spark sees: one for a batch read, one for a streaming read. No logic."""
+"""What Spark calls to read: one reader for a batch, one for a stream. No logic."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +19,9 @@ from pyspark.sql.streaming.datasource import (
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
+from pyspark.sql.types import StructType
 
-from spark_eos._options import SourceOptions
+from spark_eos._options import SourceOptions, batch_options, stream_options
 from spark_eos._protocol.offsets.divide import PlannedRange
 from spark_eos._protocol.offsets.offset_map import from_map, to_map, topic_ids_of
 from spark_eos._protocol.offsets.stream_position import StreamPosition
@@ -28,10 +29,24 @@ from spark_eos._session import read_session_of
 from spark_eos._source.batch_offsets import plan_ranges
 from spark_eos._source.filters import Pushed
 from spark_eos._source.read import read_range
-from spark_eos._source.schema import source_schema
+from spark_eos._source.schema import check_schema, source_schema
 from spark_eos._source.stream_offsets import StreamOffsets
 from spark_eos._worker import task_started
 from spark_eos.errors import DataLossError
+
+
+def batch_reader(given: Mapping[str, str], schema: StructType) -> "BatchReader":
+    """The reader of `spark.read`, when its options and schema are right."""
+    options = batch_options(given)
+    check_schema(schema, options.include_headers)
+    return BatchReader(options)
+
+
+def stream_reader(given: Mapping[str, str], schema: StructType) -> "StreamReader":
+    """The reader of `spark.readStream`, when its options and schema are right."""
+    options = stream_options(given)
+    check_schema(schema, options.include_headers)
+    return StreamReader(options)
 
 
 class _Read:

@@ -19,17 +19,26 @@ _LOG = logging.getLogger(__name__)
 _LOOK_EVERY_S: Final = 0.01
 
 
-class Stop(threading.Event):
-    """Set when the job is to stop. A second request does not wait for the batch."""
+class Stop:
+    """Whether the job is to stop. A second request does not wait for the batch."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.at_once = False
+        self._requested = threading.Event()
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether somebody wants the job to stop."""
+        return self._requested.is_set()
 
     def request(self) -> None:
-        """Somebody wants the job to stop."""
-        self.at_once = self.is_set()
-        self.set()
+        """Stop after the batch that runs; the second time, at once."""
+        self.at_once = self.is_requested
+        self._requested.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a request, and say whether there is one."""
+        return self._requested.wait(seconds)
 
     def listen(self) -> None:
         """Take the signals that this process gets."""

@@ -6,7 +6,6 @@ a person is tried again, with pauses that grow, until a number of tries in a row
 
 import logging
 import re
-import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Final
 from py4j.protocol import Py4JNetworkError
 
 from spark_eos import errors
+from spark_eos.job._stop import Stop
 from spark_eos.job.sections import Restart
 
 _LOG = logging.getLogger(__name__)
@@ -67,14 +67,14 @@ def verdict(error: Exception) -> Exit | None:
     return None
 
 
-def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: threading.Event) -> Exit:
+def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: Stop) -> Exit:
     """Run until it ends well, is stopped, or is not worth another try."""
     failures = 0
     while True:
         ended = attempt()
         if ended.error is None:
             return Exit.DONE
-        if stop.is_set():
+        if stop.is_requested:
             _LOG.warning("stopped, after: %s", reason(ended.error))
             return Exit.DONE
         exit_code = verdict(ended.error)

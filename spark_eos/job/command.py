@@ -47,9 +47,9 @@ def run_query(
     def run(writer: DataStreamWriter, job: Job, stop: Stop) -> RunResult:
         query, progress = writer.start(), _Progress()
         try:
-            while not stop.is_set() and not query.awaitTermination(_LOOK_EVERY_S):  # type: ignore[arg-type]
+            while not stop.is_requested and not query.awaitTermination(_LOOK_EVERY_S):  # type: ignore[arg-type]
                 progress.report(query)
-            if stop.is_set():
+            if stop.is_requested:
                 finish_batch(query, stop, job.stop_timeout_s)
             query.awaitTermination()
             progress.report(query)
@@ -75,7 +75,7 @@ def run_batch(
         done = 0
         try:
             for step in steps:
-                if stop.is_set():
+                if stop.is_requested:
                     break
                 step()
                 done += 1

@@ -1,12 +1,12 @@
 """Which failures are tried again, how often, and which end a job for good."""
 
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from spark_eos import errors
+from spark_eos.job._stop import Stop
 from spark_eos.job._supervise import Exit, RunResult, reason, supervise, verdict
 from spark_eos.job.sections import Restart
 
@@ -15,19 +15,19 @@ TEXTS = Path(__file__).parents[2] / "data" / "worker_errors"
 RESTART = Restart(limit=3, first_pause_s=1.0, longest_pause_s=3.0)
 
 
-class Pauses(threading.Event):
+class Pauses(Stop):
     """Counts instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seconds: list[float] = []
 
-    def wait(self, timeout: float | None = None) -> bool:
-        self.seconds.append(timeout or 0.0)
-        return self.is_set()
+    def wait(self, seconds: float) -> bool:
+        self.seconds.append(seconds)
+        return self.is_requested
 
 
-def run(attempts: Iterable[RunResult], stop: threading.Event) -> Exit:
+def run(attempts: Iterable[RunResult], stop: Stop) -> Exit:
     left: Iterator[RunResult] = iter(attempts)
     return supervise(lambda: next(left), RESTART, stop)
 
@@ -55,7 +55,7 @@ def test_a_batch_between_two_failures_starts_the_count_again() -> None:
 
 def test_stop_ends_a_pause_and_hides_the_failure_of_a_query_that_was_stopped() -> None:
     pauses = Pauses()
-    pauses.set()
+    pauses.request()
     assert run([failed()], pauses) is Exit.DONE
     assert pauses.seconds == []
 
