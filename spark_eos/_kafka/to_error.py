@@ -109,8 +109,8 @@ def _after(code: int, request: Request) -> str:
         return f". {WRITTEN_AGAIN}"
     if code in _FENCED:
         return (
-            ". Another attempt or driver uses this id, or kafka.transaction.timeout.ms is shorter"
-            " than the task. Nothing of the transaction is visible"
+            ". The transaction was taken over by another attempt or driver, or timed out because"
+            " kafka.transaction.timeout.ms is shorter than the task. Nothing of it is visible"
         )
     return ""
 

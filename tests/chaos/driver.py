@@ -74,6 +74,11 @@ class Driver:
     def go(self, name):
         (self.failpoints / f"{name}.go").touch()
 
+    @property
+    def log_text(self):
+        """All that the driver and its workers have written to stdout and stderr."""
+        return self._log.read_text(errors="replace")
+
     def finish(self, timeout=120):
         """Wait for a good end of the query."""
         outcome = self.outcome(timeout)
@@ -116,7 +121,7 @@ class Driver:
     def _wait(self, condition, timeout, what):
         deadline = time.monotonic() + timeout
         while not condition():
-            tail = self._log.read_text(errors="replace")[-4000:]
+            tail = self.log_text[-4000:]
             assert self._process.poll() is None, f"{what}: the driver ended\n{tail}"
             assert time.monotonic() < deadline, f"{what} within {timeout} s\n{tail}"
             if self._result is not None and self._result.exists() and not condition():

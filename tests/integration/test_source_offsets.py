@@ -33,8 +33,7 @@ def prepare(tmp_path, kafka, topic):
 
     def run():
         session, deadline = session_of(options, QUERY), Deadline.after_ms(30_000)
-        ends = session.checkpoint.kafka_offsets(0)
-        found = offsets.prepare_offsets(session, options.group_id, ends, deadline)
+        found = offsets.prepare_offsets(session, options.group_id, 0, deadline)
         session.cluster.coordinator.end([found.identity], committed=False, deadline=deadline)
         return found
 

@@ -116,7 +116,8 @@ def write_request(
     if transactional_id is None:
         to, rights = f"take {record}", " (brokers before 2.8: IDEMPOTENT_WRITE on the cluster too)"
     else:
-        to = f"take {record} in the transaction of '{transactional_id}'"
+        of_id = f"the transaction of '{transactional_id}'"
+        to = f"go on with {of_id}" if topic is None else f"take {record} in {of_id}"
         rights = f" and on transactional id '{transactional_id}'"
     return Request(
         servers=servers,

@@ -39,7 +39,7 @@ def test_missing_right_is_named_with_what_it_is_for(code, request_):
         (KafkaError.NOT_COORDINATOR, ASKED, BrokerUnreachableError, "b:1 did not describe topic"),
         (KafkaError.INVALID_REQUEST, ASKED, OptionError, "b:1 refused to describe topic 't': said"),
         (KafkaError.PRODUCER_FENCED, OF_ID, FencedError, "Another driver took this id over"),
-        (KafkaError.PRODUCER_FENCED, WRITE, DeliveryError, "Nothing of the transaction is visible"),
+        (KafkaError.PRODUCER_FENCED, WRITE, DeliveryError, "Nothing of it is visible"),
         (KafkaError._MSG_TIMED_OUT, WRITE, DeliveryError, "b:1 did not take a record for topic"),
         (KafkaError.MSG_SIZE_TOO_LARGE, WRITE, OptionError, "a record of 9 bytes"),
         (KafkaError.INVALID_RECORD, WRITE, OptionError, "A compacted topic needs a key"),
