@@ -24,7 +24,7 @@ class Scenario:
         self.checkpoint = folder / "checkpoint"
         self.options = {"kafka.transaction.timeout.ms": "60000", "apiTimeoutMs": "20000"}
         self.rows = []
-        self._drivers = drivers
+        self.drivers = drivers
         self._input = folder / "input"
         self._input.mkdir()
 
@@ -39,7 +39,8 @@ class Scenario:
     @contextmanager
     def driver(self, *arm, **settings):
         """A driver that runs the query, held at the first of the failpoints `arm` that it meets."""
-        driver = self._drivers.take()
+        drivers = self.drivers
+        driver = drivers.take()
         try:
             driver.run(
                 {
@@ -61,7 +62,7 @@ class Scenario:
             )
             yield driver
         finally:
-            self._drivers.give_back(driver)
+            drivers.give_back(driver)
 
     def run(self, **settings):
         """A driver that runs the query to its good end."""

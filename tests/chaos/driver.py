@@ -16,17 +16,19 @@ from pathlib import Path
 from chaos.process import END_S, Guard, children, descendants, kill, temporary_files_in
 
 QUERY = Path(__file__).with_name("query.py")
+ROOT = Path(__file__).parents[2]  # this tree, also where another one is installed
 
 
 class Driver:
     """A process that runs one query at a time."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, python_path):
         self.failpoints = folder / f"driver-{uuid.uuid4().hex[:6]}"
         self.failpoints.mkdir(parents=True)
         self._log = self.failpoints.with_suffix(".log")
         self._result = None
         self._seen = set()
+        self._python_path = str(python_path)
         with self._log.open("wb") as output:
             self._process = self._start(output)
         self.pid = self._process.pid
@@ -38,7 +40,11 @@ class Driver:
             stdout=output,
             stderr=output,
             env=os.environ
-            | {"PYSPARK_PYTHON": sys.executable, "SPARK_EOS_FAILPOINTS": str(self.failpoints)}
+            | {
+                "PYTHONPATH": self._python_path,
+                "PYSPARK_PYTHON": sys.executable,
+                "SPARK_EOS_FAILPOINTS": str(self.failpoints),
+            }
             | temporary_files_in(self.failpoints.parent),
             start_new_session=True,
         )
@@ -132,8 +138,9 @@ class Driver:
 class Drivers:
     """Those that live, for the tests of one run."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, python_path=ROOT):
         self._folder = folder
+        self._python_path = python_path
         self._guard = Guard()
         self._all = []
         self._idle = []
@@ -141,7 +148,7 @@ class Drivers:
     def take(self):
         if self._idle:
             return self._idle.pop()
-        driver = Driver(self._folder)
+        driver = Driver(self._folder, self._python_path)
         self._all.append(driver)
         self._guard.watch(driver.pid)
         return driver

@@ -77,7 +77,7 @@ def test_rows_after_a_wait_are_all_counted(begun, written_to):
 def test_row_after_a_wait_in_which_the_id_was_taken_over_is_refused(begun, written_to):
     first, second = begun(), begun()
     time.sleep(0.5)
-    with pytest.raises(DeliveryError, match="taken over .* or timed out"):
+    with pytest.raises(DeliveryError, match=r"taken over .* or timed out"):
         send_now_and_then(first, written_to)
     first.abort(soon())
     assert second.prepare(soon()).partitions[0].records == 1
