@@ -1,7 +1,7 @@
-"""Found by Spark itself, so that `format("txnkafka")` works after a plain install.
+"""Every process. Lets Spark find `format("txnkafka")` after a plain install.
 
-At its start Spark imports every top-level module named `pyspark_*` and registers the class it
-calls `DefaultSource` (see `pyspark/sql/worker/lookup_data_sources.py`). It has no other use.
+At its start Spark imports each top-level module `pyspark_*` and registers the `DefaultSource` in it
+(`pyspark/sql/worker/lookup_data_sources.py`). This module has no other use.
 """
 
 from spark_eos._datasource import TxnKafkaDataSource as DefaultSource

@@ -1,7 +1,6 @@
-"""Exactly-once Kafka for PySpark Structured Streaming.
+"""Every process. Exactly-once Kafka for PySpark Structured Streaming.
 
-Runs in the driver, in Spark's Python workers and in the command line alike, so importing it loads
-neither pyspark nor a Kafka client: an operator's command must start fast and without a JVM.
+This module loads no pyspark and no Kafka client: the command line starts fast and without a JVM.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ __version__ = "0.1.0"
 def register(spark: SparkSession) -> None:
     """Make `format("txnkafka")` known to this session.
 
-    Only needed where Spark did not find `pyspark_txnkafka` by itself at its start, for instance
-    when the package came on the path later.
+    This is for a session whose Spark did not find `pyspark_txnkafka` at its start.
     """
     from spark_eos._datasource import TxnKafkaDataSource
 

@@ -1,9 +1,7 @@
-"""Spark's door: the name of the format and who serves it. No logic.
+"""Every process. The entry point for Spark: the name of the format and its readers and writers.
 
-Which process asks is told by how the data source came to be. The planner worker makes a new one
-from its options before each batch; the commit worker gets one that was pickled elsewhere. Only the
-planner recovers: its writer travels to the tasks. Imports stand where they are needed, because
-Spark starts more than one process just to look at this class.
+Only the planner recovers. It builds its data source from options; the commit worker's is pickled.
+Imports are in the functions: some processes only look at this class (docs/design/decision.md).
 """
 
 from typing import Any
@@ -31,7 +29,7 @@ class TxnKafkaDataSource(DataSource):
     _was_unpickled = False
 
     def __init__(self, options: dict[str, str]) -> None:
-        # Not when this module is imported: Spark imports it for every query that names a format.
+        # Not at import: Spark imports this module for every query that names a format.
         check_pyspark(WRITES)
         super().__init__(options)
 
@@ -41,7 +39,7 @@ class TxnKafkaDataSource(DataSource):
         return "txnkafka"
 
     def schema(self) -> StructType:
-        """The columns of a read. A write has those of its frame."""
+        """The columns of a read. A write has the columns of its frame."""
         check_pyspark(READS)
         from spark_eos._options.read import includes_headers
         from spark_eos._source.schema import source_schema
@@ -67,9 +65,7 @@ class TxnKafkaDataSource(DataSource):
         schema: StructType,
         overwrite: bool,  # noqa: ARG002
     ) -> DataSourceStreamWriter:
-        """The writer of a streaming query. `overwrite` tells of complete mode, where Kafka, as in
-        Spark's own sink, gets each result table behind the one before.
-        """
+        """The writer of a streaming query. In complete mode it appends, like Spark's own sink."""
         task_started()
         from spark_eos._sink.choose import stream_writer
 

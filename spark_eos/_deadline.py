@@ -1,6 +1,4 @@
-"""Every process. One deadline for a callback, made at its start and passed down: no call without a
-limit, and no wait that outlives it.
-"""
+"""Every process. One deadline for a callback, created at its start and passed to every call."""
 
 import random
 import time
@@ -10,22 +8,22 @@ from typing import Final, Protocol
 FIRST_PAUSE_S: Final = 0.005
 LAST_PAUSE_S: Final = 0.2
 
-# For so long a broker may tell what was: a coordinator or a leader that is none any more, or a new
-# one that has not read everything yet. What does not fit is asked again.
+# A coordinator or leader that was replaced, or one that is loading, may answer from the past for so
+# long. An answer that does not fit is asked for again.
 OUTDATED_S: Final = 5.0
 
 
 class Clock(Protocol):
-    """What a step needs of time. The module `time` is one."""
+    """What a step needs to know of time. The module `time` is a clock."""
 
     def time(self) -> float:
-        """Seconds since 1970, as people set them."""
+        """Seconds since 1970. People can set this clock."""
 
     def monotonic(self) -> float:
         """Seconds that only go forward."""
 
     def sleep(self, seconds: float, /) -> None:
-        """Return so many seconds later."""
+        """Return after so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Deadline:
         return cls(clock.monotonic() + ms / 1000, clock)
 
     def at_most_s(self, seconds: float) -> "Deadline":
-        """The same deadline, or an earlier one for a single attempt."""
+        """This deadline, or an earlier one for a single attempt."""
         return Deadline(min(self.at, self.clock.monotonic() + seconds), self.clock)
 
     @property
@@ -56,7 +54,7 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether it is over."""
+        """Whether the deadline is over."""
         return self.clock.monotonic() >= self.at
 
 
@@ -68,8 +66,8 @@ class Backoff:
         self._next_s = FIRST_PAUSE_S
 
     def wait(self) -> bool:
-        """Wait; return False, at once or at the deadline, if it is over."""
-        # Jitter keeps two drivers apart; nothing secret hangs on it.
+        """Pause, but not longer than the deadline. Return whether time is left."""
+        # Jitter keeps two drivers apart. No secret depends on it.
         jitter = random.uniform(0.5, 1)  # noqa: S311
         self._deadline.clock.sleep(min(self._next_s * jitter, self._deadline.remaining_s))
         self._next_s = min(self._next_s * 2, LAST_PAUSE_S)

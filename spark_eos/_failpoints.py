@@ -1,10 +1,8 @@
-"""Every process. Named places where a test can hold a process still, to kill it right there.
+"""Every process. Named places where a test can hold a process, to kill it there.
 
-Off unless the environment variable SPARK_EOS_FAILPOINTS names a folder; then a failpoint costs
-one look for a file. To arm the place `decided` a test makes the file `decided.armed` in that
-folder. The first process that comes by takes it (so that a place holds once, and never again
-after a restart), says so with `decided.reached`, which holds its process id, and waits until
-there is `decided.go`.
+Failpoints are off unless the variable SPARK_EOS_FAILPOINTS names a folder. A test arms the place
+`decided` with the file `decided.armed`. The first process takes that file, so that the place holds
+once. The process writes its id into `decided.reached` and waits for `decided.go`.
 """
 
 import os
@@ -18,7 +16,7 @@ _LOOK_EVERY_S: Final = 0.01
 
 
 def failpoint(name: str) -> None:
-    """Wait here, if a test wants that."""
+    """Wait here if a test has armed this place."""
     if _folder is not None:
         _hold(Path(_folder), name)
 

@@ -1,9 +1,4 @@
-"""Driver, inside of a `foreachBatch` function: the options that make its batch write idempotent.
-
-Spark numbers the micro-batches of each checkpoint from 0. Under a plain name the first batches of a
-new checkpoint would have the versions of the old one. So the name of the application contains the
-id of the query, which is the id of its checkpoint.
-"""
+"""Driver. The options that make a batch write in `foreachBatch` idempotent (design/jobs.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from spark_eos.errors import OptionError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Spark sets it for the thread that runs a streaming query, and calls the function in that thread.
+# Spark sets this property in the thread of a streaming query, which also calls the function.
 _QUERY_ID: Final = "sql.streaming.queryId"
 
 
@@ -23,8 +18,8 @@ def txn_options(
 ) -> dict[str, str]:
     """`txnAppId` and `txnVersion` for the write of a micro-batch in `foreachBatch`.
 
-    `name` tells the writes of a query apart: each topic needs one of its own. `query_id` is needed
-    only where the running query cannot be asked, as in Spark Connect: it is in the checkpoint.
+    `name` identifies one write of the query: each topic needs its own. Only Spark Connect needs
+    `query_id`, which is in the checkpoint, because it does not show the running query.
     """
     if not name:
         raise OptionError("txn_options: name is empty. Give each write of the query a name")
@@ -35,7 +30,7 @@ def txn_options(
 
 
 def txn_app_id(name: str, query_id: str) -> str:
-    """The name of an application whose versions are the micro-batches of one checkpoint."""
+    """The id of an application whose versions are the micro-batches of one checkpoint."""
     return f"{name}:{query_id}"
 
 
@@ -44,7 +39,7 @@ def _running_query_id(batch: DataFrame) -> str:
     context = getattr(batch.sparkSession, "sparkContext", None)
     if context is None:
         raise OptionError(
-            "txn_options: Spark Connect does not tell which query is running. Pass query_id, the id"
+            "txn_options: Spark Connect does not show which query is running. Pass query_id, the id"
             " of the query's checkpoint:"
             " batch.sparkSession.read.json(f'{checkpointLocation}/metadata').first()['id']"
         )
@@ -52,7 +47,7 @@ def _running_query_id(batch: DataFrame) -> str:
     if query_id is None:
         raise OptionError(
             "txn_options: no streaming query runs in this thread. Call it inside of the function"
-            " that foreachBatch is given, and not in another thread; or pass query_id, the id in"
-            " the file 'metadata' of the query's checkpointLocation"
+            " that foreachBatch is given, and not in another thread. Or pass query_id: the file"
+            " 'metadata' in the query's checkpointLocation has it"
         )
     return str(query_id)

@@ -1,11 +1,11 @@
-"""Every process. Which PySpark this package can run with, in one clear line where it cannot."""
+"""Every process. Refuses a PySpark that this package cannot run with, in one clear line."""
 
 from importlib import import_module
 from typing import Final
 
 from spark_eos.errors import OptionError
 
-# The first ones whose writers are given Arrow batches, and whose sources may limit a batch.
+# The first versions whose writers get Arrow batches, and whose sources can limit a batch.
 WRITES: Final = (4, 1)
 READS: Final = (4, 2)
 NEEDED: Final = (
@@ -15,7 +15,7 @@ NEEDED: Final = (
 
 
 def check_pyspark(first: tuple[int, int]) -> None:
-    """Raise where the PySpark that runs is older."""
+    """Raise if the running PySpark is older than `first`."""
     version: str = import_module("pyspark").__version__
     if tuple(int(part) for part in version.split(".")[:2]) < first:
-        raise OptionError(f"this is PySpark {version}. {NEEDED}")
+        raise OptionError("this is PySpark {version}. {needed}", version=version, needed=NEEDED)

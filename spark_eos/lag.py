@@ -1,10 +1,10 @@
 """Driver. How far a query is behind its topics, from the progress that Spark reports.
 
-A Python source cannot add metrics to the progress, but its offsets are there: where the batch
-ended, and where the topics ended when it was planned. This works for Spark's own Kafka source too.
+A Python source cannot add metrics to the progress, but the progress has its offsets: the end of the
+batch and the end of the topics at planning. This works for Spark's own Kafka source too.
 
     spark.streams.addListener(LagListener())          # a log line for each batch
-    lags_of(query.lastProgress)                        # or ask
+    lags_of(query.lastProgress)                        # on demand
 """
 
 import json
@@ -30,28 +30,28 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SourceLag:
-    """Offsets behind the latest, for each partition of one source."""
+    """The number of offsets behind the latest, for each partition of one source."""
 
     source: str
     partitions: Mapping[str, int]
 
     @property
     def min(self) -> int:
-        """Of the partition that is least behind."""
+        """The lag of the partition that is least behind."""
         return min(self.partitions.values())
 
     @property
     def max(self) -> int:
-        """Of the partition that is most behind."""
+        """The lag of the partition that is most behind."""
         return max(self.partitions.values())
 
     @property
     def avg(self) -> float:
-        """Over all partitions."""
+        """The average lag over all partitions."""
         return sum(self.partitions.values()) / len(self.partitions)
 
     def as_dict(self) -> dict[str, Any]:
-        """The names are those of the metrics of Spark's own source."""
+        """The lag under the names of the metrics of Spark's own source."""
         return {
             "source": self.source,
             "minOffsetsBehindLatest": self.min,
@@ -77,13 +77,13 @@ def lags_of(progress: Mapping[str, Any]) -> list[SourceLag]:
 
 
 class LagListener(StreamingQueryListener):
-    """Reports the lag of every source after each batch, by default to the log."""
+    """Reports the lag of every source after each batch. The default is a log line."""
 
     def __init__(self, report: Callable[[str, SourceLag], None] | None = None) -> None:
         self._report = report or _log
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Compute and report."""
+        """Report the lag of each source."""
         progress = json.loads(event.progress.json)
         query = progress.get("name") or progress["id"]
         for lag in lags_of(progress):

@@ -1,7 +1,4 @@
-"""The transaction log, for whoever reads it: it is a Delta table, so any Delta client can.
-
-Its columns are described in docs/design/log.md.
-"""
+"""Every process. For readers of the transaction log, with any Delta client (docs/design/log.md)."""
 
 from spark_eos._log.record import COMPACTED_VIEW_SQL
 

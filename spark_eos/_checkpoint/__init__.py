@@ -1,1 +1,1 @@
-"""Spark's own files in the checkpoint of a query."""
+"""Planner and commit worker, and the driver of a job. Spark's files in a query's checkpoint."""

@@ -1,15 +1,14 @@
-"""Planner and commit worker. What Spark keeps of a query in its checkpoint, read only.
+"""Planner and commit worker, and the driver of a job. What Spark keeps in a checkpoint.
 
-`metadata` holds the query id, `offsets/<batch id>` the end offsets of a batch (written before it
-runs), `commits/<batch id>` says that the sink's `commit` returned. Spark writes them in this
-order, so a file in `commits/` proves that each transaction of that batch was ended.
+Spark writes `offsets/<batch id>` before a batch runs, and `commits/<batch id>` after the sink's
+`commit` has returned. So the latter proves that each transaction was ended (design/recovery.md).
 """
 
 import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pyarrow import fs
 
@@ -19,6 +18,7 @@ from spark_eos._protocol.offsets.offset_map import kafka_offsets
 from spark_eos._protocol.offsets.topic_partition import Offsets
 from spark_eos.errors import OptionError, RetriableError
 
+_OPTION: Final = "checkpointLocation"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -29,70 +29,65 @@ class Checkpoint:
     location: str
 
     def query_id(self) -> str:
-        """The id that Spark gave to the query when the checkpoint was made."""
+        """The id that Spark gave to the query when it created the checkpoint."""
         content = self._read("metadata")
         if content is None:
             raise OptionError(
-                f"checkpointLocation '{self.location}' has no file 'metadata': it is not the"
-                " checkpoint of this query, or it is not reachable from the driver's Python"
+                "{option} '{location}' has no file 'metadata'. Set it to the checkpoint of this"
+                " query, in a place that the driver's Python can reach",
+                option=_OPTION,
+                location=self.location,
             )
         return str(json.loads(content)["id"])
 
     def has_commit(self, batch_id: int) -> bool:
-        """Whether Spark knows that the sink completed this batch.
-
-        Spark removes old files, so a newer one says it too: batches run one after the other.
-        """
+        """Whether the sink completed the batch. Newer files show it too: Spark removes old ones."""
         if self._read(f"commits/{batch_id}") is not None:
             return True
         return any(int(name) > batch_id for name in self._list("commits") if name.isdigit())
 
     def input_digest(self, batch_id: int) -> str:
-        """A short name for the input of a batch: its end offsets, its watermark, and the files that
-        a file source has behind its offset.
-
-        Not the whole file: its metadata line holds the time at which the batch was first planned.
-        """
-        return self._input_digest(batch_id, self._offsets(batch_id), with_files=True)
+        """A digest of the batch's end offsets, its watermark and the files of its file sources."""
+        return self._input_digest(batch_id, with_files=True)
 
     def input_digest_of_version_2(self, batch_id: int) -> str:
-        """The same as rows of the log have it up to version 2: without the files."""
-        return self._input_digest(batch_id, self._offsets(batch_id), with_files=False)
+        """The digest that the log has up to version 2 of its rows: without the files."""
+        return self._input_digest(batch_id, with_files=False)
 
     def has_offsets(self, batch_id: int) -> bool:
-        """Whether the end offsets of the batch are still there. Spark removes old files."""
+        """Whether the batch's end offsets are still there. Spark removes old files."""
         return self._read(f"offsets/{batch_id}") is not None
 
     def kafka_offsets(self, batch_id: int) -> Offsets:
-        """Where the batch ends in the topics of its Kafka sources, this project's or Spark's own.
-
-        Sources of other kinds (files, a rate) have no partitions and are left out.
-        """
+        """The end offsets of the batch in its Kafka sources, this project's or Spark's own."""
         found: Offsets = {}
         version, _metadata, *sources = self._offsets(batch_id)
         for i, source in enumerate(sources):
-            _name, line = _named(version, i, source)
-            for partition, offset in kafka_offsets(line).items():
-                if found.setdefault(partition, offset) != offset:
+            for place, offset in kafka_offsets(_named(version, i, source)[1]).items():
+                if found.setdefault(place, offset) != offset:
                     raise OptionError(
-                        f"two sources of the query read {partition[0]}-{partition[1]} and are at"
-                        f" different offsets ({found[partition]} and {offset}): one group.id cannot"
-                        " say both. Remove group.id, or read the topic once"
+                        "two sources of the query read {topic}-{partition} and are at different"
+                        " offsets ({first} and {second}). One {option} cannot have both. Remove"
+                        " {option}, or read the topic once",
+                        topic=place.topic,
+                        partition=place.partition,
+                        first=found[place],
+                        second=offset,
+                        option="group.id",
                     )
         return found
 
     def keep(self, name: str, value: str) -> str:
-        """What the file `name` has kept since it was written; `value`, if that is now.
-
-        A file without a line's end is of a driver that died while it wrote it.
-        """
+        """The value in the file `name`; writes `value` if there is none."""
+        # Without a newline the file is of a driver that died while it wrote the file.
         kept, _, _ = (self._read(name) or "").rpartition("\n")
         if not kept:
             self._write(name, f"{value}\n")
         return kept or value
 
-    def _input_digest(self, batch_id: int, lines: list[str], *, with_files: bool) -> str:
-        version, metadata, *sources = lines
+    def _input_digest(self, batch_id: int, *, with_files: bool) -> str:
+        version, metadata, *sources = self._offsets(batch_id)
+        # The rest of the metadata has the time when the batch was first planned.
         watermark = json.loads(metadata).get("batchWatermarkMs", 0)
         names = [_named(version, i, line) for i, line in enumerate(sources)] if with_files else []
         files = [file for name, end in names for file in self._files(batch_id, name, end)]
@@ -100,7 +95,7 @@ class Checkpoint:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def _files(self, batch_id: int, name: str, end: str) -> list[str]:
-        """The files that the batch has of a file source; nothing for a source of another kind."""
+        """The files that the batch reads from a file source. None from a source of another kind."""
         last = log_offset(end)
         if last is None:
             return []
@@ -113,7 +108,7 @@ class Checkpoint:
         )
 
     def _end_before(self, batch_id: int, name: str, last: int) -> int:
-        """Where the batch before ended: a restart may have put several numbers into one batch."""
+        """The end of the previous batch. After a restart one batch may have several numbers."""
         if batch_id == 0:
             return -1
         content = self._read(f"offsets/{batch_id - 1}")
@@ -126,8 +121,10 @@ class Checkpoint:
         content = self._read(f"offsets/{batch_id}")
         if content is None:
             raise OptionError(
-                f"checkpointLocation '{self.location}' has no file 'offsets/{batch_id}' for the"
-                " batch that runs"
+                "{option} '{location}' has no file 'offsets/{batch_id}' for the running batch",
+                option=_OPTION,
+                location=self.location,
+                batch_id=batch_id,
             )
         return content.split("\n")
 
@@ -139,7 +136,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise self._failed("read", error) from error
 
     def _write(self, name: str, content: str) -> None:
         filesystem, root = self._folder()
@@ -147,10 +144,7 @@ class Checkpoint:
             with filesystem.open_output_stream(f"{root}/{name}") as stream:
                 stream.write(content.encode())
         except OSError as error:
-            raise RetriableError(
-                f"the file '{name}' cannot be written to checkpointLocation '{self.location}' by"
-                f" the driver's Python: {error}. Start the query again when it can"
-            ) from error
+            raise self._failed(f"write the file '{name}' to", error) from error
 
     def _list(self, name: str) -> list[str]:
         filesystem, root = self._folder()
@@ -158,16 +152,20 @@ class Checkpoint:
         try:
             return [info.base_name for info in filesystem.get_file_info(selected)]
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise self._failed("read", error) from error
 
-    def _unreadable(self, error: OSError) -> RetriableError:
+    def _failed(self, action: str, error: OSError) -> RetriableError:
         return RetriableError(
-            f"checkpointLocation '{self.location}' cannot be read by the driver's Python: {error}."
-            " Start the query again when it can"
+            "the driver's Python cannot {action} {option} '{location}': {reason}. Start the query"
+            " again when it can",
+            action=action,
+            option=_OPTION,
+            location=self.location,
+            reason=str(error),
         )
 
     def _folder(self) -> tuple[Any, str]:
-        """As Arrow takes it. Hadoop writes `file:/a b`, with nothing escaped, and `s3a://`."""
+        """The folder for Arrow. Hadoop's form is `file:/a b`, with nothing escaped, and `s3a://`."""
         location = table_uri(self.location).rstrip("/")
         if not _SCHEME.match(location):
             return fs.LocalFileSystem(), location
@@ -176,9 +174,6 @@ class Checkpoint:
 
 
 def _named(version: str, index: int, line: str) -> tuple[str, str]:
-    """A line of `offsets/<batch id>`: the name of the source, and its offset.
-
-    Version 2 (spark.sql.streaming.offsetLog.formatVersion) names each source.
-    """
+    """A line's source and offset. Version 2 (streaming.offsetLog.formatVersion) names sources."""
     name, _, offset = line.partition(":")
     return (name, offset) if version == "v2" else (str(index), line)

@@ -1,11 +1,8 @@
-"""Planner and commit worker. Which files a batch of Spark's file source is made of.
+"""Planner and commit worker. Which files a batch of Spark's file source has read.
 
-An offset of that source is a number and no place: the files behind it are in the checkpoint, under
-`sources/<source>/<number>`. A checkpoint that was restored from a backup gives its next numbers to
-whatever it finds then. So the number alone does not say what a batch has read.
-
-Every tenth file of that folder is `<number>.compact` and holds all entries before it, too; Spark
-removes the older ones some minutes later.
+An offset of this source is a number. The checkpoint has the files of each number under
+`sources/<source>/<number>` (docs/design/recovery.md). Every tenth file, `<number>.compact`, also
+has all entries before it. Spark removes the older files some minutes later.
 """
 
 import json
@@ -16,7 +13,7 @@ _COMPACTED: Final = ".compact"
 
 
 def log_offset(offset: str) -> int | None:
-    """The number, where this is an offset of a file source."""
+    """The number in an offset of a file source; None for a source of another kind."""
     try:
         found = json.loads(offset)
     except ValueError:
@@ -28,10 +25,7 @@ def log_offset(offset: str) -> int | None:
 def files_between(
     start: int, end: int, *, names: Sequence[str], read: Callable[[str], str | None]
 ) -> list[str]:
-    """What was read behind `start` and up to `end`: path and time of each file, in one order.
-
-    `names` are those of the files in the source's folder. What is not there any more is left out.
-    """
+    """Path and time of each input after `start` and up to `end`, from the files that are left."""
     wanted = range(start + 1, end + 1)
     holders = {_holder(number, names) for number in wanted} - {None}
     found = {
@@ -44,7 +38,7 @@ def files_between(
 
 
 def _holder(number: int, names: Sequence[str]) -> str | None:
-    """The file that has the entries of this number."""
+    """The name of the file that has the entries of this number."""
     if str(number) in names:
         return str(number)
     numbers = (name.removesuffix(_COMPACTED) for name in names if name.endswith(_COMPACTED))
@@ -53,5 +47,5 @@ def _holder(number: int, names: Sequence[str]) -> str | None:
 
 
 def _entries(text: str) -> Iterator[dict[str, object]]:
-    """The first line is the version of the format."""
+    """The entries after the first line, which is the version of the format."""
     return (json.loads(line) for line in text.split("\n")[1:] if line)

@@ -1,1 +1,1 @@
-"""What ends transactions: commit what is decided, abort and fence what nobody decided."""
+"""Planner and commit worker. Commits what is decided, aborts and fences what nobody decided."""

@@ -1,9 +1,8 @@
-"""Planner and commit worker. Commit what is decided: the one place that does. Step 6 and recovery
-both come through here.
+"""Planner and commit worker. Steps 1 and 6: the one place that commits what is decided.
 
-EndTxn(commit) with the logged producer id and epoch is both the completion and the question what
-became of a transaction: it is idempotent under the pinned version. Where the coordinator refuses
-(the id was used since, or it timed the transaction out) the data itself is asked.
+EndTxn(commit) with the logged producer id and epoch completes a transaction, or asks for its
+outcome: it is idempotent under the pinned version. If the coordinator refuses (the id was used
+since, or the transaction timed out), the data shows the outcome.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,22 +18,18 @@ from spark_eos._protocol.transactions.outcome import AUTHORIZATION, Api, Outcome
 from spark_eos._protocol.transactions.transaction import TransactionRecord
 from spark_eos._protocol.transactions.transactional_id import parse_transactional_id
 from spark_eos._session import Session
-from spark_eos.errors import (
-    BrokerUnreachableError,
-    CorruptLogError,
-    TopicReplacedError,
-)
+from spark_eos.errors import BrokerUnreachableError, CorruptLogError, TopicReplacedError
 
 
 def _raise_if_not_allowed(
     first: TransactionRecord, answers: Mapping[str, EndAnswer], servers: str
 ) -> None:
-    """A right that was taken away says nothing of a transaction: it is open, and stays decided."""
+    """A missing right does not end a transaction: it is open and stays decided."""
     for name, answer in answers.items():
         if answer.code in AUTHORIZATION:
             error = txn_error(servers, Api.END_TXN, name, answer.code, error_name(answer.code))
             raise error.preceded_by(
-                f"batch {first.batch_id} of query {first.query_id} is decided, and this user has"
+                f"batch {first.batch_id} of query {first.query_id} is decided, but this user has"
                 " lost a right. Grant it and start the query again before the batch's transactions"
                 " time out: "
             )
@@ -46,26 +41,26 @@ def _check_ids(records: Sequence[TransactionRecord]) -> None:
         parsed = parse_transactional_id(record.identity.transactional_id)
         if parsed is None or parsed.query_id != record.query_id:
             raise CorruptLogError(
-                f"a row of batch {record.batch_id} of query {record.query_id} in the transaction"
-                f" log names '{record.identity.transactional_id}', which is not an id of this"
-                " query. Nothing was ended. The log was changed by hand: restore it, or start with"
-                " a new checkpointLocation or txnAppId"
+                "the transaction log has '{transactional_id}' in batch {batch_id} of query"
+                " {query_id}, which is not an id of this query. Nothing was ended. The log was"
+                " changed by hand: restore it, or start with a new checkpointLocation or txnAppId",
+                transactional_id=record.identity.transactional_id,
+                batch_id=record.batch_id,
+                query_id=record.query_id,
             )
 
 
 def await_topics(
     session: Session, records: Sequence[TransactionRecord], deadline: Deadline
 ) -> dict[str, str | None]:
-    """Return when each partition has a leader; the answer has the topics that were replaced, with
-    their new id. An EndTxn would be answered with success there, and commit nothing.
-    """
+    """Wait for each partition's leader; return replaced topics with new ids (design/kafka.md)."""
     written = {p.topic_partition for record in records for p in record.partitions}
     ids = dict(pair for record in records for pair in record.topic_ids)
     return session.cluster.coordinator.await_leaders(written, ids, deadline)
 
 
 def replaced_code(first: TransactionRecord, replaced: Mapping[str, str | None]) -> str:
-    """What a person has to say to go on."""
+    """The code with which a person accepts the loss."""
     facts = (first.query_id, first.batch_id, *sorted(replaced.items()))
     return acknowledgement(Risk.LOST_TOPIC, *facts)
 
@@ -73,28 +68,34 @@ def replaced_code(first: TransactionRecord, replaced: Mapping[str, str | None]) 
 def replaced_error(
     first: TransactionRecord, replaced: Mapping[str, str | None]
 ) -> TopicReplacedError:
-    """The error for a decided batch whose topic is not there any more."""
-    batch = f"batch {first.batch_id} of query {first.query_id}"
+    """The error for a decided batch whose topic is gone."""
+    fields = {"batch_id": first.batch_id, "query_id": first.query_id}
     gone = [topic for topic, now in replaced.items() if now is None]
     if gone:
         return TopicReplacedError(
-            f"topic '{gone[0]}' was deleted after {batch} was decided, and rows of the batch went"
-            " with it. Create the topic and start the query again: it then says how the rows can be"
-            " written to the new topic"
+            "topic '{topic}' was deleted after batch {batch_id} of query {query_id} was decided."
+            " The batch's rows in it are lost. Create the topic and start the query again: the next"
+            " error says how to write the rows to the new topic",
+            topic=gone[0],
+            **fields,
         )
     topic, now = next(iter(replaced.items()))
     return TopicReplacedError(
-        f"topic '{topic}' was deleted and created again after {batch} was decided (its id is {now}"
-        " now), and rows of the batch went with it. Nothing of them was written to the new topic."
-        " To write them there, set option acknowledge to"
-        f" '{replaced_code(first, replaced)}' for one start. Rows that the batch has committed to"
-        " other topics are not written again"
+        "topic '{topic}' was deleted and created again after batch {batch_id} of query {query_id}"
+        " was decided (its id is {topic_id} now). The batch's rows in it are lost, and none of them"
+        " is in the new topic. To write them there, set option {option} to '{code}' for one start."
+        " Rows that the batch has committed to other topics are not written again",
+        topic=topic,
+        topic_id=now,
+        option="acknowledge",
+        code=replaced_code(first, replaced),
+        **fields,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """The fate of each transaction, and what the coordinator said where it refused."""
+    """The fate of each transaction, and the coordinator's reason where it refused."""
 
     fates: dict[str, Fate]
     refusals: dict[str, str]
@@ -107,10 +108,10 @@ def commit_decided(
     *,
     end_orphans: bool = False,
 ) -> Completion:
-    """Commit decided transactions and say which are committed. Raises while one is unknown.
+    """Commit decided transactions, and return which are committed. Raises while one is unknown.
 
-    An open transaction of an attempt that was never decided would hold back the look at the data
-    and at the group. Pass `end_orphans` if every other open transaction of the query is abandoned.
+    Pass `end_orphans` if every other open transaction of the query is abandoned. Such a transaction
+    would hold back the look at the data or the group (docs/design/recovery.md).
     """
     if not records:
         return Completion(fates={}, refusals={})
@@ -127,11 +128,16 @@ def commit_decided(
     unknown = [name for name, answer in answers.items() if answer.outcome is Outcome.UNKNOWN]
     if unknown:
         raise BrokerUnreachableError(
-            f"batch {records[0].batch_id} of query {records[0].query_id} is decided, but"
-            f" {cluster.config.bootstrap_servers} did not say within the deadline that {unknown[0]}"
-            f" and {len(unknown) - 1} more are committed"
-            f" ({error_name(answers[unknown[0]].code)}). Nothing is lost: start the query again"
-            " when the brokers answer, and it completes the batch"
+            "batch {batch_id} of query {query_id} is decided, but {servers} did not confirm within"
+            " the deadline that {transactional_id} and {others} more are committed ({reason})."
+            " Nothing is lost. Start the query again when the brokers answer: it completes the"
+            " batch",
+            batch_id=records[0].batch_id,
+            query_id=records[0].query_id,
+            servers=cluster.config.bootstrap_servers,
+            transactional_id=unknown[0],
+            others=len(unknown) - 1,
+            reason=error_name(answers[unknown[0]].code),
         )
     found = {name: Fate.COMMITTED for name, a in answers.items() if a.outcome is Outcome.DONE}
     refused = [r for r in records if r.identity.transactional_id not in found]
@@ -141,13 +147,8 @@ def commit_decided(
         looked = [(r.identity.transactional_id, r.partitions) for r in refused if not r.group_id]
         found |= cluster.fates(looked, deadline)
     for r in refused:
-        if r.group_id and r.source_offsets:  # it wrote no records: its group tells
+        if r.group_id and r.source_offsets:  # it has no records: only its group shows the outcome
             name = r.identity.transactional_id
             found[name] = cluster.groups.offsets_fate(r.group_id, r.source_offsets, deadline)
-    return Completion(
-        fates=found,
-        refusals={
-            r.identity.transactional_id: error_name(answers[r.identity.transactional_id].code)
-            for r in refused
-        },
-    )
+    names = [r.identity.transactional_id for r in refused]
+    return Completion(fates=found, refusals={n: error_name(answers[n].code) for n in names})

@@ -1,9 +1,4 @@
-"""Planner and commit worker. Is this the cluster on which a batch was decided?
-
-Another cluster does not know the batch's transactions, and its topics may have the same names: what
-it has at the logged offsets is not what was written, and says nothing of it. So nothing is asked
-there, and a batch of which a part is committed is not written on there either.
-"""
+"""Planner and commit worker. Was a batch decided on this cluster (docs/design/recovery.md)?"""
 
 from collections.abc import Iterable
 
@@ -16,17 +11,21 @@ from spark_eos.errors import OperatorError
 def check_decided_here(
     session: Session, records: Iterable[TransactionRecord], deadline: Deadline
 ) -> None:
-    """Raise where a row of the log is of another cluster. Rows of version 1 do not say."""
-    servers = session.cluster.config.bootstrap_servers
+    """Raise if a row of the log is of another cluster. Rows of version 1 do not name theirs."""
     known = [record for record in records if record.cluster_id is not None]
     here = session.cluster.coordinator.cluster_id(deadline) if known else None
     for record in known:
         if record.cluster_id != here:
             raise OperatorError(
-                f"batch {record.batch_id} of query {record.query_id} is decided on the Kafka"
-                f" cluster {record.cluster_id}, and {servers} is cluster {here},"
-                " which cannot tell what became of it. Start with the kafka.bootstrap.servers of"
-                f" {record.cluster_id} until the batch is complete, and change them then. If that"
+                "batch {batch_id} of query {query_id} is decided on the Kafka cluster {decided_on},"
+                " but {servers} is cluster {here}. Only {decided_on} can complete the batch: start"
+                " with its {option}, and change the option when the batch is complete. If that"
                 " cluster is gone for good, see which rows of the batch are here, write what is"
-                " missing by hand, and start with a new checkpointLocation or txnAppId"
+                " missing by hand, and start with a new checkpointLocation or txnAppId",
+                batch_id=record.batch_id,
+                query_id=record.query_id,
+                decided_on=record.cluster_id,
+                servers=session.cluster.config.bootstrap_servers,
+                here=here,
+                option="kafka.bootstrap.servers",
             )

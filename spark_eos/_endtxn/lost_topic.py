@@ -1,8 +1,8 @@
-"""Planner worker. A topic of a decided batch was deleted and created again, and a person said yes.
+"""Planner worker. Step 1, after a person accepted that a decided batch has lost a topic.
 
-The rows that were in it are gone. What is still open is aborted, so that the batch can be written
-again. A transaction that was committed is lost if it wrote to nothing but such topics. If it also
-wrote to others, its rows are visible there, and it is not written again: that would double them.
+Open transactions are aborted, so that the batch can be written again. A committed transaction is
+lost if it wrote only to replaced topics. If it also wrote to others, its rows are visible there. It
+is not written again, because that would double these rows.
 """
 
 from collections.abc import Container, Sequence
@@ -20,7 +20,7 @@ def give_up_lost(
     replaced: Container[str],
     deadline: Deadline,
 ) -> dict[str, Fate]:
-    """The fate of each decided transaction that wrote to a topic that was replaced."""
+    """Abort decided transactions that wrote to a replaced topic, and return their fates."""
     lost = [r for r in records if any(p.topic in replaced for p in r.partitions)]
     answers = session.cluster.coordinator.end(
         [r.identity for r in lost], committed=False, deadline=deadline

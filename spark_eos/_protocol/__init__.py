@@ -1,1 +1,1 @@
-"""The protocol as values and pure functions: no I/O, no clock, no client library."""
+"""Pure. The protocol as values and functions: no I/O, no clock, no client library."""

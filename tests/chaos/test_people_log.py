@@ -109,7 +109,7 @@ def test_checkpoint_that_is_restored_alone_and_reads_other_files_stops(outside):
         outside,
         "NonDeterministicReplayError",
         "batch 1 of query",
-        "or other files: the checkpoint was changed by hand, or is older than the transaction log",
+        "or other files. The checkpoint was changed by hand, or is older than the transaction log",
         "Restore the newest checkpoint of this query",
         files_per_batch=2,
     )

@@ -274,7 +274,7 @@ def test_broken_log_found_by_maintenance_is_raised(
     location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: Any) -> None:
-        raise CorruptLogError("'Finished' is not the name of a transaction state")
+        raise CorruptLogError("unknown transaction state 'Finished'")
 
     TransactionLog.open(location)
     monkeypatch.setattr(retention, "expire", broken)

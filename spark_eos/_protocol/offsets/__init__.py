@@ -1,1 +1,1 @@
-"""Offsets and topics of what is read."""
+"""Pure. The offsets and topics of a read, and the output of a query as a read sees it."""

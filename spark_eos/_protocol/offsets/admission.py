@@ -1,4 +1,4 @@
-"""Pure. How far a micro-batch may go: at most so many offsets, or wait until there are enough."""
+"""Pure. Rate limits: how many offsets are available to a micro-batch, and how far it may go."""
 
 import math
 
@@ -6,16 +6,12 @@ from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 
 
 def available(start: Offsets, latest: Offsets) -> int:
-    """Offsets between start and latest over all partitions."""
+    """The number of offsets from start to latest, over all partitions."""
     return sum(_sizes(start, latest).values())
 
 
 def rate_limited(limit: int, start: Offsets, latest: Offsets) -> Offsets:
-    """The latest offsets, or less: `limit` is split in proportion to what each partition has.
-
-    A partition whose part is below one offset still gets one, so that it is never starved. The
-    arithmetic is that of Spark's own source, floating point and all: the same batches.
-    """
+    """The latest offsets, or less: `limit` is shared by size, as Spark does (design/source.md)."""
     sizes = _sizes(start, latest)
     total = sum(sizes.values())
     if total <= limit:
@@ -29,7 +25,7 @@ def rate_limited(limit: int, start: Offsets, latest: Offsets) -> Offsets:
 
 
 def _part(share: float) -> int:
-    return math.ceil(share) if share < 1 else math.floor(share)
+    return math.ceil(share) if share < 1 else math.floor(share)  # at least 1: no partition starves
 
 
 def _sizes(start: Offsets, latest: Offsets) -> dict[TopicPartition, int]:

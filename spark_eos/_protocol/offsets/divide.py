@@ -1,9 +1,4 @@
-"""Pure. Offset ranges, and how many tasks read each of them.
-
-The same start, end and options give the same ranges in the same order: a micro-batch that runs
-again is cut as it was cut before. Partition i of a streaming read is the same Kafka partition in
-every batch, also in one where others have nothing new.
-"""
+"""Pure. Cuts offset ranges into tasks, in the same way for a micro-batch that runs again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +9,7 @@ from spark_eos._protocol.offsets.topic_partition import OffsetRange
 
 @dataclass(frozen=True, slots=True)
 class PlannedRange:
-    """What a task reads, and how many records it must find, where that is known."""
+    """What a task reads, and the number of records that it must find, where that is known."""
 
     range: OffsetRange
     records: int | None = None
@@ -23,20 +18,17 @@ class PlannedRange:
 def divide(
     ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None
 ) -> list[OffsetRange]:
-    """Cut large ranges: none above `max_records`, and about `min_partitions` of them in all."""
+    """Cut large ranges: none above `max_records`, and about `min_partitions` ranges in all."""
     ordered = sorted(ranges)
-    parts = {r: _ceil_div(r.size, max_records) if max_records else 1 for r in ordered}
+    parts = {r: -(-r.size // max_records) if max_records else 1 for r in ordered}  # rounded up
     if min_partitions is not None and min_partitions > sum(parts[r] for r in ordered if r.size):
         for r, share in _shares([r for r in ordered if r.size], min_partitions).items():
             parts[r] = max(parts[r], share)
-    return [part for r in ordered for part in _cut(r, max(1, parts[r]))]
+    return [part for r in ordered for part in _cut(r, parts[r])]
 
 
 def _shares(ranges: Sequence[OffsetRange], wanted: int) -> dict[OffsetRange, int]:
-    """Tasks for each range in proportion to its size, at least one.
-
-    Ranges too small to be cut are set aside first, so that the large ones share what is left.
-    """
+    """Tasks for each range by its size. Small ranges get one each; large ones share the rest."""
     total = sum(r.size for r in ranges)
     small = {r for r in ranges if _share(r.size, total, wanted) == 1}
     left_total = total - sum(r.size for r in small)
@@ -52,7 +44,3 @@ def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
     parts = max(1, min(parts, whole.size))
     edges = [whole.start + whole.size * i // parts for i in range(parts)] + [whole.end]
     return [OffsetRange(whole.topic, whole.partition, start, end) for start, end in pairwise(edges)]
-
-
-def _ceil_div(number: int, divisor: int) -> int:
-    return -(-number // divisor)

@@ -1,10 +1,10 @@
-"""Pure. What a read sees of transactions."""
+"""Pure. Isolation levels: what a read sees of transactions."""
 
 from enum import Enum
 
 
 class IsolationLevel(Enum):
-    """Kafka's two levels, and one that reads whole micro-batches of a query of this project."""
+    """Kafka's two levels, and one that reads a query of this project in whole micro-batches."""
 
     READ_COMMITTED = "read_committed"
     READ_UNCOMMITTED = "read_uncommitted"
@@ -15,5 +15,5 @@ class IsolationLevel(Enum):
 
     @property
     def in_kafka(self) -> "IsolationLevel":
-        """The level at which brokers are asked."""
+        """The level of the requests to brokers."""
         return IsolationLevel.READ_COMMITTED if self is IsolationLevel.SNAPSHOT else self

@@ -1,7 +1,4 @@
-"""Where a read starts or ends, as the user said it: before Kafka was asked what that means.
-
-The kinds and their precedence are those of Spark's own connector.
-"""
+"""Pure. Where a read starts or ends, before Kafka resolves it. The kinds are those of Spark."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +11,7 @@ EARLIEST: Final = -2
 
 
 class NoMatch(Enum):
-    """What to do where no record is as late as the asked timestamp."""
+    """What to do in a partition without a record at or after the timestamp."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -29,7 +26,7 @@ class Everywhere:
 
 @dataclass(frozen=True, slots=True)
 class SpecificOffsets:
-    """An offset for each partition; EARLIEST and LATEST are among them."""
+    """An offset for each partition. It may be EARLIEST or LATEST."""
 
     offsets: tuple[tuple[TopicPartition, int], ...]
 
@@ -52,7 +49,7 @@ class GlobalTimestamp:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsets:
-    """Where a consumer group stopped; EARLIEST in a partition that it has not read."""
+    """The committed offsets of a consumer group; EARLIEST in a partition without one."""
 
 
 OffsetLimit = Everywhere | GroupOffsets | SpecificOffsets | SpecificTimestamps | GlobalTimestamp

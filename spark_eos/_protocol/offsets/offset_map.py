@@ -1,8 +1,6 @@
-"""Pure. Offsets as they stand in a checkpoint: `{"orders": {"0": 23}, "orders#<topic id>": {}}`.
+"""Pure. A checkpoint's offsets: `{"orders": {"0": 23}, "orders#<topic id>": {}}`.
 
-Spark's own source writes the same without the ids, and skips a key that has no partitions. So a
-query can change from one source to the other and go on with its checkpoint. No topic name has a
-`#`, and no topic id has one.
+Spark's own source skips a key without partitions, so both sources can read them (design/source.md).
 """
 
 import json
@@ -13,13 +11,13 @@ from spark_eos._protocol.offsets.stream_position import TopicIds
 from spark_eos._protocol.offsets.topic_name import is_topic_name
 from spark_eos._protocol.offsets.topic_partition import Offsets, TopicPartition
 
-_SEPARATOR: Final = "#"
+_SEPARATOR: Final = "#"  # no topic name and no topic id contains it
 
 
 def to_map(
     offsets: Offsets, topic_ids: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, int]]:
-    """For Spark, which compares offsets as texts: always in the same order, the ids last."""
+    """Offsets for Spark, which compares them as texts: in a fixed order, the ids last."""
     result: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         result.setdefault(topic, {})[str(partition)] = offset
@@ -38,19 +36,19 @@ def from_map(given: Mapping[str, Mapping[str, Any]]) -> Offsets:
 
 
 def topic_ids_of(given: Mapping[str, Mapping[str, Any]]) -> TopicIds:
-    """The ids of a checkpoint: none in one of Spark's own source, or of an older release."""
+    """The topic ids of a checkpoint. Spark's own source and older releases write none."""
     keys = (key.partition(_SEPARATOR) for key in given if is_topic_id(key, given[key]))
     return {topic: topic_id for topic, _, topic_id in keys}
 
 
 def is_topic_id(key: str, value: object) -> bool:
-    """Whether this entry holds no offsets and names the id of a topic."""
+    """Whether this entry is the id of a topic and holds no offsets."""
     topic, _, topic_id = key.partition(_SEPARATOR)
     return value == {} and topic_id != "" and is_topic_name(topic)
 
 
 def kafka_offsets(given: object) -> Offsets:
-    """The offsets of a source, as JSON or parsed; none where it is a source of another kind."""
+    """The offsets of a source, from JSON or parsed. Empty for a source of another kind."""
     try:
         parsed = json.loads(given) if isinstance(given, str) else given
         return from_map(parsed)  # type: ignore[arg-type]

@@ -1,19 +1,11 @@
-"""Pure. Snapshot isolation: the output of a query in whole micro-batches, never a part of one.
+"""Pure. Snapshot isolation: a read contains either all rows of a micro-batch or none.
 
-A reader at read_committed sees a batch partition by partition, as its transactions end. Here ends
-are cut so that a batch is read in all of its partitions or in none:
+Each partition ends before its first record of the first unreadable batch, or of a later batch. A
+batch is unreadable while a decided transaction is not known to be committed, or while another
+producer's open transaction holds back the last stable offset. The last stable offsets must be read
+before the log (docs/design/source.md).
 
-- a batch that is decided and not known to be committed everywhere is cut off, in each partition
-  before its first record there;
-- so is a batch of which some partition cannot be read yet, because another producer's open
-  transaction holds back the last stable offset;
-- and with it every batch that follows.
-
-A batch is whole here, or it is not here: a tombstone is no batch, because it stands for one id, and
-what an id wrote last may be a part of an older batch. What has expired is long complete.
-
-The last stable offsets must be asked for before the log is read: what is below them was decided
-before, so it is in the log.
+A tombstone is no batch: it stands for one id, whose last rows may be a part of an older batch.
 """
 
 from collections import defaultdict
@@ -25,43 +17,34 @@ from spark_eos._protocol.transactions.batch import LoggedBatch, latest_batch
 from spark_eos._protocol.transactions.state import TransactionState
 from spark_eos._protocol.transactions.transaction import TransactionRecord
 
-# Not Empty: in older logs such a row names what an attempt wrote that was aborted.
-_WRITTEN = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOutput:
-    """What one micro-batch wrote, and which of its transactions are not known to be committed."""
+    """What one micro-batch wrote. `pending` are the transactions not known to be committed."""
 
     batch_id: int
     partitions: tuple[PartitionOffsets, ...]
     pending: tuple[TransactionRecord, ...]
     aborted: bool
-    replaced: tuple[str, ...] = ()  # topics that were deleted since, with what it wrote to them
+    replaced: tuple[str, ...] = ()  # topics that were deleted since, with its rows
 
     @property
     def complete(self) -> bool:
-        """Whether every row is visible, as the log has it."""
+        """Whether every row is visible, according to the log."""
         return not self.pending and not self.aborted
 
     def first_offsets(self) -> Offsets:
-        """Where the batch begins in each partition that it wrote."""
-        found: Offsets = {}
-        for p in self.partitions:
-            place = p.topic_partition
-            found[place] = min(p.first_offset, found.get(place, p.first_offset))
-        return found
+        """The offset of its first record in each partition."""
+        ordered = sorted(self.partitions, key=lambda p: p.first_offset, reverse=True)
+        return {p.topic_partition: p.first_offset for p in ordered}  # the lowest one stays
 
     def end_offsets(self) -> Offsets:
-        """Behind its last record in each partition that it wrote."""
-        found: Offsets = {}
-        for p in self.partitions:
-            place = p.topic_partition
-            found[place] = max(p.last_offset + 1, found.get(place, 0))
-        return found
+        """The offset after its last record in each partition."""
+        ordered = sorted(self.partitions, key=lambda p: p.last_offset)
+        return {p.topic_partition: p.last_offset + 1 for p in ordered}  # the highest one stays
 
     def records(self) -> dict[TopicPartition, int]:
-        """How many records it wrote to each partition."""
+        """The number of its records in each partition."""
         found: dict[TopicPartition, int] = defaultdict(int)
         for p in self.partitions:
             found[p.topic_partition] += p.records
@@ -71,11 +54,11 @@ class BatchOutput:
 def outputs(
     rows: Iterable[TransactionRecord], topic_ids: Mapping[str, str] | None = None
 ) -> list[BatchOutput]:
-    """The batches of one query in the log, in order. `topic_ids` are those that topics have now:
-    what was written to a topic of another id is gone with it.
+    """The batches of one query in the log, in order.
 
-    Without a version that was aborted as a whole where a later one is in the log: it was left out,
-    and the log takes no row of it any more. No later batch of a stream can follow an aborted one.
+    `topic_ids` are the current ids. Rows in a topic with another id are gone. A version that was
+    aborted as a whole is left out if a later one is in the log: the log takes no more rows of it.
+    In a stream no batch follows an aborted one.
     """
     by_batch: dict[int, list[TransactionRecord]] = defaultdict(list)
     for row in _since_expiry([r for r in rows if not r.is_note]):
@@ -90,7 +73,7 @@ def outputs(
 
 
 def whole_batches(batches: Sequence[BatchOutput], latest: Offsets) -> Offsets:
-    """The latest offsets, cut so that no batch is read in part."""
+    """The latest offsets, cut so that a read contains no part of a batch."""
     torn = next((i for i, b in enumerate(batches) if not _readable(b, latest)), len(batches))
     return _before(batches[torn:], latest)
 
@@ -113,14 +96,14 @@ def limited(
 
 
 def _since_expiry(rows: list[TransactionRecord]) -> list[TransactionRecord]:
-    """The rows since the query last expired: all that it had is older than its tombstones."""
+    """The rows after the newest tombstone. Older rows are of expired, so complete, batches."""
     stones = [r.entry_timestamp for r in rows if r.state is TransactionState.DEAD]
     expired = max(stones, default=None)
     return [r for r in rows if expired is None or r.entry_timestamp > expired]
 
 
 def _output(batch: LoggedBatch, topic_ids: Mapping[str, str]) -> BatchOutput:
-    written = [r for r in batch.records if r.state in _WRITTEN]
+    written = batch.committed  # not Empty: in older logs it has what an aborted attempt wrote
     replaced = {topic for r in written for topic in _replaced(r, topic_ids)}
     return BatchOutput(
         batch_id=batch.batch_id,
@@ -144,7 +127,7 @@ def _readable(batch: BatchOutput, latest: Offsets) -> bool:
 
 
 def _before(batches: Sequence[BatchOutput], ends: Offsets) -> Offsets:
-    """Ends before the first record of any of these batches."""
+    """The ends, but before the first record of any of these batches."""
     found = dict(ends)
     for batch in batches:
         for place, first in batch.first_offsets().items():

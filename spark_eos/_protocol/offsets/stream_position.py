@@ -1,8 +1,4 @@
-"""Pure. Where a stream stands: offsets, and the ids of the topics that they belong to.
-
-A topic that is deleted and created again has the same name and another id. An offset of the old
-topic means nothing in the new one.
-"""
+"""Pure. The position of a stream: offsets, and the ids of their topics (docs/design/source.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +6,7 @@ from typing import Self
 
 from spark_eos._protocol.offsets.topic_partition import Offsets
 
-# The id of each topic, as far as it is known.
+# The known ids of topics.
 TopicIds = dict[str, str]
 
 
@@ -27,11 +23,11 @@ class StreamPosition:
 
     @classmethod
     def of(cls, offsets: Offsets, topic_ids: Mapping[str, str]) -> Self:
-        """With the ids of those topics only that have offsets."""
+        """A position with the ids of only those topics that have offsets."""
         topics = {topic for topic, _ in offsets}
         return cls(offsets, {t: found for t, found in topic_ids.items() if t in topics})
 
 
 def replaced(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """The topics that have another id `after`. Without an id on both sides nothing is compared."""
+    """The topics that have another id `after`. A topic without an id on one side is left out."""
     return {topic for topic, known in before.items() if after.get(topic, known) != known}

@@ -1,4 +1,4 @@
-"""Which partitions a read takes: named ones, all of named topics, all of topics by a pattern."""
+"""Pure. Which partitions a read takes: named ones, or all of topics by name or by pattern."""
 
 import re
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Final
 
 from spark_eos._protocol.offsets.topic_partition import TopicPartition
 
-# The brokers' own, which no pattern is meant to match.
+# The brokers' own topics: no user means them with a pattern.
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Just these partitions."""
+    """These partitions only."""
 
     partitions: tuple[TopicPartition, ...]
 

@@ -1,4 +1,4 @@
-"""What Kafka takes for the name of a topic."""
+"""Pure. The names that Kafka allows for a topic."""
 
 import re
 from typing import Final

@@ -1,11 +1,11 @@
-"""Pure. Partitions, and places and ranges in them."""
+"""Pure. Partitions, and positions and ranges in them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a topic. As text it is written as Kafka writes it: `orders-0`."""
+    """A partition of a topic. Its text is the one that Kafka uses: `orders-0`."""
 
     topic: str
     partition: int
@@ -14,7 +14,7 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-# The first offset that is not read or was not written, by partition.
+# By partition: the next offset to read, or the one after the last record.
 Offsets = dict[TopicPartition, int]
 
 
@@ -27,13 +27,13 @@ class RecordPosition(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Where the offset lies."""
+        """The partition of the offset."""
         return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
-    """Offsets of one partition, from `start` to before `end`: what a task reads."""
+    """What a task reads: offsets of one partition, from `start` up to, but without, `end`."""
 
     topic: str
     partition: int
@@ -42,12 +42,12 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """Offsets, not records: control records and compaction leave gaps."""
+        """The number of offsets. There may be fewer records: markers and compaction leave gaps."""
         return max(0, self.end - self.start)
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Where the range lies."""
+        """The partition of the range."""
         return TopicPartition(self.topic, self.partition)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PartitionOffsets:
-    """What one transaction wrote to one partition. A stored format: see `_log/record.py`."""
+    """What one transaction wrote to one partition. The log stores it: see `_log/record.py`."""
 
     topic: str
     partition: int
@@ -66,5 +66,5 @@ class PartitionOffsets:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Where the records lie."""
+        """The partition of the records."""
         return TopicPartition(self.topic, self.partition)

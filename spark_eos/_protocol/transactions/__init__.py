@@ -1,1 +1,1 @@
-"""The transactions of a batch: states, decision, recovery, ownership."""
+"""Pure. The transactions of a batch: states, decision, recovery, ownership."""

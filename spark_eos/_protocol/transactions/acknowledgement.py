@@ -1,9 +1,4 @@
-"""How a person says "yes, go on" to an error that stops a query for good. Pure.
-
-The error names a code, and the option `acknowledge` with that code lets the query go on once. The
-code holds a digest of the very state that was refused, so an option that is left in a job does not
-switch the check off: the next time the state is another one. The log keeps a row of it.
-"""
+"""Pure. The codes with which a person lets a stopped query go on (docs/design/ownership.md)."""
 
 import hashlib
 from datetime import datetime
@@ -18,21 +13,21 @@ NO_BATCH: Final = -1
 
 
 class Risk(Enum):
-    """What is accepted."""
+    """The risk that a person accepts."""
 
-    OLDER_LOG = "older-log"  # batches that this log does not have may be written a second time
-    OLDER_KAFKA = "older-kafka"  # rows that the log has as committed may be gone
-    LOST_TOPIC = "lost-topic"  # rows that were committed to a topic are gone with it
-    EDITED_CHECKPOINT = "edited-checkpoint"  # source offsets were moved: rows come twice, or never
-    OTHER_OPTIONS = "other-options"  # what a start with another prefix or cluster did is not known
+    OLDER_LOG = "older-log"  # batches that this log does not have may be written twice
+    OLDER_KAFKA = "older-kafka"  # rows that are committed in the log may be gone
+    LOST_TOPIC = "lost-topic"  # rows that were committed to a deleted topic are gone
+    EDITED_CHECKPOINT = "edited-checkpoint"  # source offsets were moved: rows come twice or never
+    OTHER_OPTIONS = "other-options"  # nobody knows what a start with other options did
 
     def is_accepted_by(self, row: TransactionRecord) -> bool:
-        """Whether the row says so."""
+        """Whether the row accepts this risk."""
         return row.acknowledged is not None and row.acknowledged.startswith(f"{self.value}-")
 
 
 def acknowledgement(risk: Risk, *facts: object) -> str:
-    """The code for this state."""
+    """The code that accepts `risk` in the state that `facts` describe."""
     digest = hashlib.blake2b(repr(facts).encode(), digest_size=4).hexdigest()
     return f"{risk.value}-{digest}"
 
@@ -46,7 +41,7 @@ def acknowledged_row(
     cluster_id: str,
     at: datetime,
 ) -> TransactionRecord:
-    """The row that says so, of the query's own id. It belongs to no transaction."""
+    """The row that keeps the code, under the query's own id. It belongs to no transaction."""
     return TransactionRecord(
         identity=ProducerIdentity(
             transactional_id=transactional_id, producer_id=-1, producer_epoch=-1

@@ -1,12 +1,4 @@
-"""Pure. A batch in each stage of its life.
-
-| stage | who makes it |
-|---|---|
-| `RecoveredQuery`: what is left of the batch before | the planner |
-| `TaskResult`: what one task found and did | a task |
-| `RunningBatch`: the results, to be decided together | the commit worker |
-| `LoggedBatch`: the newest row of each transaction | the log |
-"""
+"""Pure. A batch in each stage of its life: recovered, written by tasks, decided, and logged."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,24 +17,22 @@ class Action(Enum):
     """What a task does with its rows."""
 
     WRITE = "write"
-    SKIP = "skip"  # read all rows, for the digest and for stateful operators above, and send none
+    SKIP = "skip"  # read all rows, for the digest and for stateful operators, and send none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredQuery:
-    """The query as recovery left it, seen by the planner. Travels to the tasks, and with their
-    results to the commit worker.
-    """
+    """The query after recovery. It travels from the planner to the tasks and the commit worker."""
 
     query_id: str
     last_batch_id: int | None = None
-    newest_entry: datetime | None = None  # of the query in the log: it tells whether that moved
-    driver: int | None = None  # the one that was started last
+    newest_entry: datetime | None = None  # of the query in the log: shows whether the log has moved
+    driver: int | None = None  # the driver that was started last
     committed_partitions: frozenset[int] = frozenset()
     committed_offsets: bool = False
     complete: bool = True
-    rows_complete: bool = True  # what is left of the last batch is at most to move the group
-    recovered_at: float = 0.0  # by the planner's monotonic clock; the batch's tasks start later
+    rows_complete: bool = True  # at most the group's offsets are still to be moved
+    recovered_at: float = 0.0  # on the planner's monotonic clock; the batch's tasks start later
 
     def moves_offsets(self, batch_id: int) -> bool:
         """Whether the group's offsets are still to be moved to the end of `batch_id`."""
@@ -62,7 +52,7 @@ class RecoveredQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What one task of a batch found and did."""
+    """What one task of a batch read and wrote. It travels to the commit worker."""
 
     partition: int
     records: int
@@ -72,7 +62,7 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningBatch:
-    """The batch that the driver is about to decide."""
+    """The batch that the commit worker is about to decide."""
 
     query_id: str
     run_id: str
@@ -83,11 +73,11 @@ class RunningBatch:
     offsets: PreparedTransaction | None = None
     cluster_id: str | None = None
     is_batch_write: bool = False  # its batch id is the version of an application
-    older_input_digest: str = ""  # as rows of version 2 have it; of a batch that runs again
+    older_input_digest: str = ""  # as in rows of version 2, for a batch that runs again
 
     @property
     def transactions(self) -> tuple[tuple[TaskResult | None, PreparedTransaction], ...]:
-        """Every open transaction, with the task that wrote it; the driver's own has none."""
+        """Every open transaction with the task that wrote it. The driver's own has no task."""
         written = ((r, r.transaction) for r in self.results if r.transaction is not None)
         own = () if self.offsets is None else ((None, self.offsets),)
         return (*written, *own)
@@ -99,15 +89,13 @@ class RunningBatch:
 
     @property
     def topic_ids(self) -> dict[str, str]:
-        """The topics that it wrote to, as far as their ids are known. Of a topic that was replaced
-        between two tasks one id is told; the other one does not fit either.
-        """
+        """The known ids of the topics that it wrote to; one of both if a topic was replaced."""
         return dict(pair for _, t in self.transactions for pair in t.topic_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
-    """The newest row per transactional id, among the rows of one batch of one query."""
+    """The newest row per transactional id, of one batch of one query."""
 
     query_id: str
     batch_id: int
@@ -115,28 +103,28 @@ class LoggedBatch:
 
     @property
     def pending(self) -> tuple[TransactionRecord, ...]:
-        """The transactions with a logged intent and no logged end."""
+        """The transactions with a logged intent but without a logged end."""
         return tuple(record for record in self.records if record.state.is_pending)
 
     @property
     def decided(self) -> tuple[TransactionRecord, ...]:
-        """Those of them that are to be committed."""
+        """The pending transactions that are to be committed."""
         return tuple(r for r in self.records if r.state is TransactionState.PREPARE_COMMIT)
 
     @property
     def committed(self) -> tuple[TransactionRecord, ...]:
-        """What was decided, whether or not its end is logged, and was not lost since."""
+        """The decided transactions, with or without a logged end, except those that were lost."""
         return tuple(r for r in self.records if r.state in COMMITTED_STATES)
 
     @property
     def is_aborted(self) -> bool:
-        """Whether all of it that had rows was aborted. A tombstone is of one that ended well."""
+        """Whether everything with rows was aborted. A tombstone is of a batch that ended well."""
         states = {record.state for record in self.records} - {TransactionState.EMPTY}
         return bool(states) and states <= ABORTED
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of it was aborted."""
+        """Whether no transaction of it was aborted."""
         return not any(record.state in ABORTED for record in self.records)
 
 
@@ -151,7 +139,7 @@ def latest_batch(records: Iterable[TransactionRecord]) -> LoggedBatch | None:
         return None
     batches = {(record.query_id, record.batch_id) for record in newest.values()}
     if len(batches) > 1:
-        raise CorruptLogError(f"rows of several micro-batches where one was asked for: {batches}")
+        raise CorruptLogError("rows of several batches instead of one: {batches}", batches=batches)
     ((query_id, batch_id),) = batches
     return LoggedBatch(
         query_id=query_id,

@@ -1,4 +1,4 @@
-"""What must hold before a batch is decided, and the rows that decide it. Pure."""
+"""Pure. Step 5: what must hold before a batch is decided, and the rows that decide it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,24 +16,21 @@ from spark_eos.errors import CorruptLogError, TransactionLostError
 
 
 def spare_ms(timeout_ms: int) -> int:
-    """How much of a transaction's time must be left, so that EndTxn comes before the time-out."""
+    """The time that must be left, so that EndTxn arrives before the transaction times out."""
     return min(10_000, timeout_ms // 10)
 
 
 def is_stale(
     batch: RunningBatch, descriptions: Mapping[str, TransactionDescription | None]
 ) -> bool:
-    """Whether a coordinator tells of a time before the tasks ended.
-
-    One that was frozen and replaced answers from what it knew then, until it learns of its
-    successor. Epochs of a producer id only grow, and a prepared transaction is never Empty again.
-    """
+    """Whether a coordinator's answer is older than the end of the tasks (design/decision.md)."""
     for _, prepared in batch.transactions:
         identity = prepared.identity
         found = descriptions[identity.transactional_id]
         if found is None or found.identity.producer_id != identity.producer_id:
             continue
         epoch = found.identity.producer_epoch
+        # Epochs of a producer id only grow, and a prepared transaction does not become Empty again.
         is_empty = found.state is TransactionState.EMPTY and epoch == identity.producer_epoch
         if epoch < identity.producer_epoch or is_empty:
             return True
@@ -54,53 +51,59 @@ def check_prepared(
     now_ms: float,
     age_at_most_ms: float,
 ) -> None:
-    """Raise unless each transaction is as its task left it, with time to spare.
-
-    `age_at_most_ms` is measured on one clock; the start time is on the broker's. The smaller of the
-    two ages counts, so that a clock that is wrong does not stop a query that is right. Too small an
-    age costs nothing but a recovery.
-    """
-    again = "the batch runs again when the query is started"
-    if batch.is_batch_write:
-        again = "run the write again"
+    """Raise unless each transaction is as its task left it, with time to spare."""
+    again = "run the write again" if batch.is_batch_write else "start the query again"
     for _, prepared in batch.transactions:
         identity = prepared.identity
-        name = f"{identity.transactional_id} of batch {batch.batch_id}"
-        found = descriptions[identity.transactional_id]
+        name = identity.transactional_id
+        fields = {"transactional_id": name, "batch_id": batch.batch_id, "again": again}
+        found = descriptions[name]
         if found is None or found.identity != identity:
-            now = "not there" if found is None else f"at epoch {found.identity.producer_epoch}"
             raise TransactionLostError(
-                f"{name} was prepared at epoch {identity.producer_epoch} and is now {now}: it timed"
-                " out, or another attempt or driver took the id over. Nothing was decided;"
-                f" {again}"
+                "{transactional_id} of batch {batch_id} was prepared at epoch {epoch} and is now"
+                " {now}. It timed out, or another attempt or driver took the id over. Nothing was"
+                " decided, so {again}",
+                epoch=identity.producer_epoch,
+                now="not there" if found is None else f"at epoch {found.identity.producer_epoch}",
+                **fields,
             )
         if found.state is not TransactionState.ONGOING:
             raise TransactionLostError(
-                f"{name} is {found.state.wire_name}, not Ongoing: it timed out before the decision"
-                f" (raise kafka.transaction.timeout.ms). Nothing was decided; {again}"
+                "{transactional_id} of batch {batch_id} is {state}, not Ongoing: it timed out"
+                " before the decision. Raise {option}. Nothing was decided, so {again}",
+                option="kafka.transaction.timeout.ms",
+                state=found.state.wire_name,
+                **fields,
             )
         started = found.start_time_ms
+        # The smaller age counts, so a wrong clock stops no query (docs/design/decision.md).
         age = age_at_most_ms if started is None else min(age_at_most_ms, now_ms - started)
         if found.timeout_ms - age < spare_ms(found.timeout_ms):
             raise TransactionLostError(
-                f"{name} is {age / 1000:.1f} s old and times out after"
-                f" {found.timeout_ms / 1000:.1f} s: too close to decide. Raise"
-                " kafka.transaction.timeout.ms or make batches smaller. Nothing was decided;"
-                f" {again}"
+                "{transactional_id} of batch {batch_id} is {age_s:.1f} s old and times out after"
+                " {timeout_s:.1f} s: too close to decide. Raise {option} or make batches smaller."
+                " Nothing was decided, so {again}",
+                option="kafka.transaction.timeout.ms",
+                age_s=age / 1000,
+                timeout_s=found.timeout_ms / 1000,
+                **fields,
             )
 
 
 def check_same_topics(batch: RunningBatch, replaced: Mapping[str, str | None]) -> None:
-    """Raise where a topic is not the one that the tasks wrote to."""
+    """Raise if a topic is not the one that the tasks wrote to."""
     ids = {pair for _, t in batch.transactions for pair in t.topic_ids}
     twice = [topic for topic, topic_id in ids if batch.topic_ids[topic] != topic_id]
     for topic in sorted([*replaced, *twice]):
-        now = "does not exist any more" if replaced.get(topic, "") is None else "has another id now"
+        gone = replaced.get(topic, "") is None
         raise TransactionLostError(
-            f"topic '{topic}', which batch {batch.batch_id} of query {batch.query_id} was written"
-            f" to, {now}: it was deleted while the batch ran. Nothing was decided. Create the topic"
-            " if it is missing, and start the query again: the batch is written whole to the topic"
-            " that is there then"
+            "topic '{topic}' {now}: it was deleted while batch {batch_id} of query {query_id} was"
+            " written to it. Nothing was decided. Create the topic if it is missing, and start the"
+            " query again: the whole batch is written again",
+            topic=topic,
+            now="does not exist any more" if gone else "has another id now",
+            batch_id=batch.batch_id,
+            query_id=batch.query_id,
         )
 
 
@@ -110,12 +113,7 @@ def decision_rows(
     descriptions: Mapping[str, TransactionDescription | None],
     at: datetime,
 ) -> tuple[TransactionRecord, ...]:
-    """The rows of the one Delta commit that decides the batch.
-
-    `PrepareCommit` for each of its transactions, and the completion of the batch before it. Where
-    the same batch is decided again, an id that lost its rows and has none now becomes `Empty`, so
-    that it is not taken for lost a second time.
-    """
+    """The rows of the Delta commit that decides the batch and completes the batch before it."""
     rows = [
         replace(
             _ongoing(batch, result, prepared).moved_to(TransactionState.PREPARE_COMMIT, at),
@@ -123,10 +121,9 @@ def decision_rows(
         )
         for result, prepared in batch.transactions
     ]
-    if last is None:
-        return tuple(rows)
-    if last.batch_id < batch.batch_id:
+    if last is None or last.batch_id < batch.batch_id:
         return (*rows, *_completion_before(batch, last, at))
+    # An id that lost its rows and has none now becomes Empty. Else it would be lost a second time.
     written = {row.identity.transactional_id for row in rows}
     emptied = (
         replace(record.moved_to(TransactionState.EMPTY, at), partitions=())
@@ -138,27 +135,26 @@ def decision_rows(
 
 
 def _completion_before(
-    batch: RunningBatch, last: LoggedBatch, at: datetime
+    batch: RunningBatch, last: LoggedBatch | None, at: datetime
 ) -> tuple[TransactionRecord, ...]:
-    """The completion of the batch before, which rides on this one's rows.
-
-    Nobody owes a version of an application: one that failed as a whole may be left out.
-    """
-    if batch.is_batch_write and last.is_aborted:
+    if last is None or last.batch_id >= batch.batch_id:
         return ()
-    return completion_rows(last, at)
+    # A version of an application that was aborted as a whole may be left out.
+    return () if batch.is_batch_write and last.is_aborted else completion_rows(last, at)
 
 
 def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord, ...]:
-    """The completion of a batch that Spark has gone past: all of it is committed."""
+    """The completion of a batch that Spark has gone past, so all of it must be committed."""
     lost = [r for r in last.records if r.state in ABORTED]
     if lost:
         raise CorruptLogError(
-            f"batch {last.batch_id} of query {last.query_id} was aborted in partition"
-            f" {lost[0].sink_partition}, and Spark went past it: another sink or another"
-            " deliveryGuarantee wrote it, or the checkpoint and the transaction log do not belong"
-            " together. See whether its rows are in the topic, write what is missing by hand, and"
-            " start with a new checkpointLocation"
+            "batch {batch_id} of query {query_id} was aborted in partition {partition}, but Spark"
+            " went past it. Another sink or another deliveryGuarantee wrote it, or the checkpoint"
+            " and the transaction log do not belong together. Write what is missing in the topic"
+            " by hand, and start with a new checkpointLocation",
+            batch_id=last.batch_id,
+            query_id=last.query_id,
+            partition=lost[0].sink_partition,
         )
     return tuple(r.moved_to(TransactionState.COMPLETE_COMMIT, at) for r in last.decided)
 
@@ -166,20 +162,18 @@ def completion_rows(last: LoggedBatch, at: datetime) -> tuple[TransactionRecord,
 def abort_rows(
     batch: RunningBatch, last: LoggedBatch | None, at: datetime
 ) -> tuple[TransactionRecord, ...]:
-    """The rows after which the batch cannot be decided any more with these transactions."""
+    """The rows after which the batch cannot be decided with these transactions any more."""
     rows = [
         _ongoing(batch, result, prepared).moved_to(TransactionState.PREPARE_ABORT, at)
         for result, prepared in batch.transactions
     ]
-    if last is None or last.batch_id >= batch.batch_id:
-        return tuple(rows)
     return (*rows, *_completion_before(batch, last, at))
 
 
 def _ongoing(
     batch: RunningBatch, result: TaskResult | None, prepared: PreparedTransaction
 ) -> TransactionRecord:
-    """The transaction as its task left it. Not a row of the log: no record means abort."""
+    """The transaction as its task left it. It is never logged: no record means abort."""
     return TransactionRecord(
         identity=prepared.identity,
         transaction_timeout_ms=prepared.transaction_timeout_ms,

@@ -1,7 +1,7 @@
-"""The digest of rows as it is stored in the log and compared: parsed and added up. Pure.
+"""Pure. The digest of rows, as the log stores it.
 
-A digest is a multiset hash: `<version>:<records>:<sum of row hashes modulo 2**64>`. Sums add up, so
-the digest of a whole write does not depend on how its rows were spread over partitions.
+It is a multiset hash: `<version>:<records>:<sum of row hashes modulo 2**64>`. Sums add up, so the
+digest of a whole write does not depend on how its rows were spread over partitions.
 """
 
 import re
@@ -18,7 +18,7 @@ _STORED: Final = re.compile(r"[0-9]+:([0-9]+):([0-9a-f]{16})")
 
 @dataclass(frozen=True, slots=True)
 class RowsDigest:
-    """How many rows there are, and the sum of their hashes."""
+    """The number of rows, and the sum of their hashes."""
 
     records: int = 0
     hash_sum: int = 0
@@ -32,16 +32,19 @@ class RowsDigest:
 
 
 def parse_digest(text: str) -> RowsDigest:
-    """The digest that `text` stores; raises where this release cannot compare it."""
+    """The digest that `text` stores. Raises if this release cannot compare it."""
     version = text.partition(":")[0]
     if version.isdecimal() and int(version) != VERSION:
         raise LogVersionError(
-            f"the digest '{text}' has version {version}; this release compares version {VERSION}."
-            " Upgrade spark-eos wherever this log is used"
+            "the digest '{digest}' has version {version}, but this release compares version"
+            " {supported}. Upgrade spark-eos wherever this log is used",
+            digest=text,
+            version=version,
+            supported=VERSION,
         )
     stored = _STORED.fullmatch(text)
     if stored is None:
-        raise CorruptLogError(f"'{text}' is not the digest of rows")
+        raise CorruptLogError("'{digest}' is not the digest of rows", digest=text)
     return RowsDigest(int(stored[1]), int(stored[2], 16))
 
 

@@ -1,12 +1,12 @@
-"""What became of a decided transaction, as far as the coordinator and the data can tell."""
+"""Pure. What became of a decided transaction, according to the coordinator and the data."""
 
 from enum import Enum
 
 
 class Fate(Enum):
-    """The answer of the data to the question whether a transaction was committed."""
+    """Whether a transaction was committed."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
-    OPEN = "open"  # not ended, or behind an open transaction of another: ask again later
-    GONE = "gone"  # its records were deleted or compacted away: nobody can tell any more
+    OPEN = "open"  # not ended, or hidden by another open transaction: ask again later
+    GONE = "gone"  # its records were deleted or compacted away: nobody can tell

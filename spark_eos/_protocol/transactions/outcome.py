@@ -1,15 +1,15 @@
-"""Three outcomes, never two: what an error code says about what was asked.
+"""Pure. What an error code says about a request: three outcomes, never two.
 
-`DONE`: it is so. `REFUSED`: it did not happen by this request and will not. `UNKNOWN`: it may or
-may not have happened, ask again. A code that no table names is UNKNOWN: a new broker may invent
-one, and the safe reading is to ask again.
+`DONE`: it took effect. `REFUSED`: it had no effect and will have none. `UNKNOWN`: it may have had
+an effect, so ask again. A code that no table names is UNKNOWN: a new broker may invent one, and to
+ask again is safe.
 """
 
 from enum import Enum, IntEnum
 
 
 class ErrorCode(IntEnum):
-    """The codes of Kafka's protocol that the requests of this project can answer."""
+    """The codes of Kafka's protocol that can answer the requests of this project."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -36,7 +36,7 @@ class ErrorCode(IntEnum):
 
 
 class Outcome(Enum):
-    """What is known after a request."""
+    """What is known after the answer to a request."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -53,8 +53,8 @@ class Api(Enum):
 
 _E = ErrorCode
 
-# The coordinator is moving, loading or busy with the markers of the transaction before. Under
-# EndTxn a server error may come after the intent was written, so it is no refusal.
+# The coordinator is moving, loading or busy with the previous transaction's markers. A server error
+# may come after EndTxn has written the intent, so it is no refusal.
 ASK_AGAIN: frozenset[ErrorCode] = frozenset(
     {
         _E.UNKNOWN_SERVER_ERROR,
@@ -67,12 +67,12 @@ ASK_AGAIN: frozenset[ErrorCode] = frozenset(
     }
 )
 
-# Of these, the ones after which the coordinator must be looked up anew.
+# Of these, the codes after which the coordinator must be looked up again.
 COORDINATOR_MOVED: frozenset[ErrorCode] = frozenset(
     {_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.NETWORK_EXCEPTION, _E.REQUEST_TIMED_OUT}
 )
 
-# And the ones that say for certain that nothing was done.
+# Of these, the codes that say for certain that nothing was done.
 NOT_DONE: frozenset[ErrorCode] = frozenset(
     {_E.COORDINATOR_LOAD_IN_PROGRESS, _E.NOT_COORDINATOR, _E.CONCURRENT_TRANSACTIONS}
 )
@@ -80,31 +80,18 @@ NOT_DONE: frozenset[ErrorCode] = frozenset(
 AUTHORIZATION: frozenset[ErrorCode] = frozenset(
     {_E.CLUSTER_AUTHORIZATION_FAILED, _E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
 )
+_INVALID = AUTHORIZATION | {_E.UNSUPPORTED_VERSION, _E.INVALID_REQUEST}
+_LOST = {
+    _E.INVALID_PRODUCER_EPOCH,
+    _E.INVALID_PRODUCER_ID_MAPPING,
+    _E.PRODUCER_FENCED,
+    _E.TRANSACTION_ABORTABLE,
+}
 
 REFUSED: dict[Api, frozenset[ErrorCode]] = {
-    Api.END_TXN: AUTHORIZATION
-    | {
-        _E.UNSUPPORTED_VERSION,
-        _E.INVALID_REQUEST,
-        _E.INVALID_PRODUCER_EPOCH,
-        _E.INVALID_TXN_STATE,
-        _E.INVALID_PRODUCER_ID_MAPPING,
-        _E.PRODUCER_FENCED,
-        _E.TRANSACTIONAL_ID_NOT_FOUND,
-        _E.TRANSACTION_ABORTABLE,
-    },
-    Api.INIT_PRODUCER_ID: AUTHORIZATION
-    | {
-        _E.UNSUPPORTED_VERSION,
-        _E.INVALID_REQUEST,
-        _E.INVALID_PRODUCER_EPOCH,
-        _E.INVALID_PRODUCER_ID_MAPPING,
-        _E.INVALID_TRANSACTION_TIMEOUT,
-        _E.PRODUCER_FENCED,
-        _E.TRANSACTION_ABORTABLE,
-    },
-    Api.DESCRIBE_TRANSACTIONS: AUTHORIZATION
-    | {_E.UNSUPPORTED_VERSION, _E.INVALID_REQUEST, _E.TRANSACTIONAL_ID_NOT_FOUND},
+    Api.END_TXN: _INVALID | _LOST | {_E.INVALID_TXN_STATE, _E.TRANSACTIONAL_ID_NOT_FOUND},
+    Api.INIT_PRODUCER_ID: _INVALID | _LOST | {_E.INVALID_TRANSACTION_TIMEOUT},
+    Api.DESCRIBE_TRANSACTIONS: _INVALID | {_E.TRANSACTIONAL_ID_NOT_FOUND},
 }
 
 
@@ -112,13 +99,11 @@ def outcome_of(api: Api, code: int) -> Outcome:
     """What the answer `code` to a request of `api` says."""
     if code == ErrorCode.NONE:
         return Outcome.DONE
-    if code in REFUSED[api]:
-        return Outcome.REFUSED
-    return Outcome.UNKNOWN
+    return Outcome.REFUSED if code in REFUSED[api] else Outcome.UNKNOWN
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of an error code, for texts."""
+    """Kafka's name of an error code."""
     try:
         return ErrorCode(code).name
     except ValueError:

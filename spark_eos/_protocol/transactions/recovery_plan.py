@@ -1,17 +1,4 @@
-"""The recovery table of design: what follows from (log, coordinator's and data's answers). Pure.
-
-| of the batch's transactions | verdict | then |
-|---|---|---|
-| all committed | ALL_COMMITTED | the batch that runs again writes nothing |
-| none committed | NONE_COMMITTED | it is written again in full and decided again |
-| some committed | SOME_COMMITTED | only the lost partitions are written, if it is the same batch |
-| the same, only the offsets are lost | SOME_COMMITTED | no row is written, the group is moved |
-| one cannot be told any more | CANNOT_TELL | stop: a person decides |
-| one is still open | STILL_OPEN | stop: start again later |
-
-A batch that is partly unknown is CANNOT_TELL whatever the others are: to write or to skip could
-both be wrong.
-"""
+"""Pure. Step 1: the recovery table of ARCHITECTURE.md, from the log and the transactions' fates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,18 +12,18 @@ from spark_eos._protocol.transactions.transaction import TransactionRecord
 
 
 class Verdict(Enum):
-    """One row of the recovery table."""
+    """What became of the batch's transactions, and what follows."""
 
-    ALL_COMMITTED = "all committed"
-    NONE_COMMITTED = "none committed"
-    SOME_COMMITTED = "some committed"
-    CANNOT_TELL = "cannot tell"
-    STILL_OPEN = "still open"
+    ALL_COMMITTED = "all committed"  # the batch that runs again writes nothing
+    NONE_COMMITTED = "none committed"  # the batch is written again in full and decided again
+    SOME_COMMITTED = "some committed"  # only what is lost is written, if it is the same batch
+    CANNOT_TELL = "cannot tell"  # stop: a person decides
+    STILL_OPEN = "still open"  # stop: start again later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryPlan:
-    """The verdict on a batch, and the transactions that it rests on."""
+    """The verdict on a batch, with its transactions by their fate."""
 
     verdict: Verdict
     committed: tuple[TransactionRecord, ...]
@@ -51,21 +38,16 @@ class RecoveryPlan:
 
     @property
     def rows_complete(self) -> bool:
-        """Whether all rows are visible. What may be lost then is the move of the group, for which
-        it does not matter whether the batch comes back with the same rows.
-        """
+        """Whether all rows are visible. The move of the group may be lost: it needs no rows."""
         if self.verdict is Verdict.ALL_COMMITTED:
             return True
         only_offsets_lost = all(record.sink_partition is None for record in self.lost)
         return bool(self.committed_partitions) and only_offsets_lost
 
     def rows(self, at: datetime) -> tuple[TransactionRecord, ...]:
-        """The rows to log before the lost partitions are written again.
-
-        Where everything is committed there are none: the next decision carries the completion.
-        """
+        """The rows to log before lost partitions are written again."""
         if self.verdict not in (Verdict.NONE_COMMITTED, Verdict.SOME_COMMITTED):
-            return ()
+            return ()  # where all is committed, the next decision carries the completion
         ended = [(record, TransactionState.COMPLETE_COMMIT) for record in self.committed]
         ended += [(record, TransactionState.COMPLETE_ABORT) for record in self.lost]
         return tuple(
@@ -74,19 +56,13 @@ class RecoveryPlan:
 
 
 def plan_recovery(batch: LoggedBatch, fates: Mapping[str, Fate]) -> RecoveryPlan:
-    """Judge a logged batch. `fates` holds an answer for each of its pending transactions."""
-    committed, lost, unclear = [], [], []
-    still_open = False
-    for record in batch.records:
-        fate = _fate(record, fates)
-        if fate is Fate.COMMITTED:
-            committed.append(record)
-        elif fate is Fate.ABORTED:
-            lost.append(record)
-        elif fate is not None:
-            unclear.append(record)
-            still_open = still_open or fate is Fate.OPEN
-    if unclear:
+    """Judge a logged batch. `fates` has the fate of each of its decided transactions."""
+    judged = [(record, _fate(record, fates)) for record in batch.records]
+    committed = tuple(record for record, fate in judged if fate is Fate.COMMITTED)
+    lost = tuple(record for record, fate in judged if fate is Fate.ABORTED)
+    unclear = tuple(record for record, fate in judged if fate in (Fate.OPEN, Fate.GONE))
+    if unclear:  # one is enough: to write the batch and to skip it could both be wrong
+        still_open = any(fate is Fate.OPEN for _, fate in judged)
         verdict = Verdict.STILL_OPEN if still_open else Verdict.CANNOT_TELL
     elif not lost:
         verdict = Verdict.ALL_COMMITTED
@@ -94,13 +70,11 @@ def plan_recovery(batch: LoggedBatch, fates: Mapping[str, Fate]) -> RecoveryPlan
         verdict = Verdict.NONE_COMMITTED
     else:
         verdict = Verdict.SOME_COMMITTED
-    return RecoveryPlan(
-        verdict=verdict, committed=tuple(committed), lost=tuple(lost), unclear=tuple(unclear)
-    )
+    return RecoveryPlan(verdict=verdict, committed=committed, lost=lost, unclear=unclear)
 
 
 def _fate(record: TransactionRecord, fates: Mapping[str, Fate]) -> Fate | None:
-    """None for an id that had rows in an earlier attempt of the batch and has none now."""
+    """None for an id that had rows in an earlier attempt of the batch but has none now."""
     match record.state:
         case TransactionState.COMPLETE_COMMIT:
             return Fate.COMMITTED

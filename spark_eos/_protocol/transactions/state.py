@@ -1,9 +1,8 @@
-"""The state table: Kafka's eight transaction states and which may follow which.
+"""Pure. The state table: Kafka's eight transaction states, and which may follow which.
 
-Theory of operation. Each state owns the set of states that it may be entered from, as Kafka's
-`TransactionState` does. There is one table, `VALID_PREVIOUS_STATES`; the check, the exhaustive test
-and the diagram in ARCHITECTURE.md all come from it. Numbers and names are Kafka's own: the numbers
-are those of `__transaction_state`, the names those of DescribeTransactions and of the log's column.
+As in Kafka's `TransactionState`, each state owns the set of states that it may be entered from. The
+check, the exhaustive test and the diagram in ARCHITECTURE.md come from `VALID_PREVIOUS_STATES`. The
+numbers are those of `__transaction_state`, the names those of DescribeTransactions and of the log.
 """
 
 from enum import Enum
@@ -30,7 +29,7 @@ class TransactionState(Enum):
 
     @property
     def is_pending(self) -> bool:
-        """Intent is written, the end is not: somebody has to finish it."""
+        """Whether the intent is written but not the end: somebody has to finish it."""
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
@@ -41,7 +40,7 @@ VALID_PREVIOUS_STATES: dict[TransactionState, frozenset[TransactionState]] = {
     _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.PREPARE_COMMIT: frozenset({_S.ONGOING}),
     # From Empty and the complete states only under transaction protocol 2 (KIP-890), where an
-    # abort without any record bumps the epoch all the same.
+    # abort without any record also bumps the epoch.
     _S.PREPARE_ABORT: frozenset(
         {_S.ONGOING, _S.PREPARE_EPOCH_FENCE, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}
     ),
@@ -54,10 +53,8 @@ VALID_PREVIOUS_STATES: dict[TransactionState, frozenset[TransactionState]] = {
 # Decided to be committed, whether or not all markers are written.
 COMMITTED_STATES: Final = (_S.PREPARE_COMMIT, _S.COMPLETE_COMMIT)
 
-# The one step that Kafka's table does not have. Inside Kafka a decision cannot be overtaken: the
-# coordinator times out no transaction that is in PrepareCommit. One level up it can: the decision
-# stands in the log while Kafka's transaction is still Ongoing, and the coordinator may abort it at
-# its time-out before EndTxn arrives. Recovery finds that out and logs it.
+# The one step that Kafka's table does not have (ARCHITECTURE.md, States). While the decision is in
+# the log, Kafka's transaction is still Ongoing and may time out before EndTxn arrives.
 OVERTAKEN = (_S.PREPARE_COMMIT, _S.COMPLETE_ABORT)
 
 _BY_NAME = {state.wire_name: state for state in TransactionState}
@@ -69,7 +66,7 @@ def state_named(wire_name: str) -> TransactionState:
     try:
         return _BY_NAME[wire_name]
     except KeyError:
-        raise CorruptLogError(f"'{wire_name}' is not the name of a transaction state") from None
+        raise CorruptLogError("unknown transaction state '{name}'", name=wire_name) from None
 
 
 def state_numbered(number: int) -> TransactionState:
@@ -77,13 +74,15 @@ def state_numbered(number: int) -> TransactionState:
     try:
         return _BY_NUMBER[number]
     except KeyError:
-        raise CorruptLogError(f"{number} is not the number of a transaction state") from None
+        raise CorruptLogError("unknown transaction state number {number}", number=number) from None
 
 
 def transition(current: TransactionState, target: TransactionState) -> TransactionState:
-    """Return `target` if it may follow `current` in the log; else raise: nothing has changed."""
+    """Return `target` if it may follow `current` in the log; else raise and change nothing."""
     if current not in VALID_PREVIOUS_STATES[target] and (current, target) != OVERTAKEN:
         raise CorruptLogError(
-            f"a transaction cannot go from {current.wire_name} to {target.wire_name}"
+            "a transaction cannot go from {current} to {target}",
+            current=current.wire_name,
+            target=target.wire_name,
         )
     return target

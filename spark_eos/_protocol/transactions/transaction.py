@@ -1,9 +1,4 @@
-"""The values that travel: one type for each stage in the life of a transaction.
-
-`PreparedTransaction` is made by a task, flushed and still open; `TransactionRecord` is a row of the
-log; `TransactionDescription` is what the coordinator says. They are distinct on purpose: what was
-meant, what was decided and what is must be compared, never mixed up.
-"""
+"""Pure. One type for each stage of a transaction: intent, decision and reality stay apart."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,14 +9,13 @@ from spark_eos._protocol.transactions.state import TransactionState, transition
 
 RECORD_VERSION: Final = 3
 
-# Topics with the ids that they had before they were written to, in order. A topic that was deleted
-# and created again has another id.
+# In order: topics with their ids before the write. A topic that is created again has another id.
 TopicIds = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdentity:
-    """One transaction, for the coordinator: one epoch is used for one transaction only."""
+    """One transaction, for the coordinator: an epoch is used for one transaction only."""
 
     transactional_id: str
     producer_id: int
@@ -30,10 +24,7 @@ class ProducerIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedTransaction:
-    """A transaction that is flushed, every delivery report checked, and open.
-
-    A task's, or the driver's own, which holds no records but the offsets of a consumer group.
-    """
+    """An open transaction, flushed and checked: a task's, or the driver's with group offsets."""
 
     identity: ProducerIdentity
     transaction_timeout_ms: int
@@ -45,7 +36,7 @@ class PreparedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
-    """The coordinator's answer to DescribeTransactions, for one id that it knows."""
+    """The coordinator's answer to DescribeTransactions for one id that it knows."""
 
     identity: ProducerIdentity
     state: TransactionState
@@ -72,16 +63,16 @@ class TransactionRecord:
     input_digest: str
     group_id: str | None = None
     source_offsets: str | None = None
-    cluster_id: str | None = None  # not known of a row of version 1
-    topic_ids: TopicIds = ()  # not known of a row of version 2
-    acknowledged: str | None = None  # what a person has accepted, see docs/guarantees.md
+    cluster_id: str | None = None  # None in rows of version 1
+    topic_ids: TopicIds = ()  # empty in rows of version 2
+    acknowledged: str | None = None  # the code of what a person has accepted
     version: int = RECORD_VERSION
 
     @property
     def is_note(self) -> bool:
-        """Whether it only says what a person has accepted, and belongs to no transaction."""
+        """Whether the row only keeps what a person has accepted. It belongs to no transaction."""
         return self.acknowledged is not None and self.state is TransactionState.EMPTY
 
     def moved_to(self, target: TransactionState, at: datetime) -> "TransactionRecord":
-        """The row that says that this transaction went on to `target`."""
+        """The row for the transition of this transaction to `target`."""
         return replace(self, state=transition(self.state, target), entry_timestamp=at)

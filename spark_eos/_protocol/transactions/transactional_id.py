@@ -1,14 +1,14 @@
-"""Transactional ids: built from query and partition, parsed back into fields.
+"""Pure. Transactional ids: built from query and partition, and parsed back.
 
-`<prefix>-<query id>-<partition>` for a task, `<prefix>-<query id>-offsets` for the transaction that
-moves a consumer group, and `<prefix>-<query id>-driver` for the query itself (ownership.py).
+The ids are `<prefix>-<query id>-<partition>` for a task, `<prefix>-<query id>-offsets` to move a
+consumer group, and `<prefix>-<query id>-driver` for the query itself (ownership.py).
 
-Why there is at most one owner. Spark gives every checkpoint a random query id (a UUID), so two
-queries never share an id, whatever their prefixes; within a query a partition number is written by
-one task attempt at a time, and a newer attempt fences the older one by its epoch. Why parsing is
-unambiguous: the part after the last dash is a number or a word, the 36 characters before it are
-the UUID, and the rest is the prefix, which may hold dashes of its own. Ids are compared field by
-field and never by how they begin: `orders` must not own what belongs to `orders-eu`.
+Why there is at most one owner. Spark gives each checkpoint a random query id (a UUID), so two
+queries share no id. Within a query, a newer attempt of a task fences the older one by its epoch.
+
+Why parsing is unambiguous. After the last dash comes a number or a word, before it the 36
+characters of the UUID, and before them the prefix, which may contain dashes. Ids are compared by
+their fields, never by their beginning: `orders` must not own what belongs to `orders-eu`.
 """
 
 import re
@@ -23,13 +23,13 @@ _ID = re.compile(
     rf"(?P<prefix>.+)-(?P<query_id>{_UUID})-(?P<last>0|[1-9][0-9]*|{OFFSETS}|{DRIVER})"
 )
 _QUERY_ID = re.compile(_UUID)
-# Kafka takes any string; these are the characters of a topic's name, which every tool can show.
+# Kafka allows any string. Every tool can show these characters, which are those of a topic's name.
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalId:
-    """One transactional id, in its fields. `partition` is None for those that are no task's."""
+    """The fields of a transactional id. `partition` is None if the id is not a task's."""
 
     prefix: str
     query_id: str
@@ -62,7 +62,7 @@ def is_prefix(text: str) -> bool:
 
 
 def parse_transactional_id(text: str) -> TransactionalId | None:
-    """The fields of `text`, or None where it is not an id of this project."""
+    """The fields of `text`, or None if it is not an id of this project."""
     match = _ID.fullmatch(text)
     if match is None or not is_prefix(match["prefix"]):
         return None

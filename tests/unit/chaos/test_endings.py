@@ -103,7 +103,7 @@ def test_fault_explains_for_a_while(text, fault, for_s):
         (LOST, ("log-failure", "power-cut", "time-out-down")),
         (NO_SPACE, ("broker-kill", "net-drop", "worker-kill", "clock-jump")),
         (NO_ANSWER, ("log-failure", "power-cut")),
-        ("spark_eos.errors.RetriableError: checkpointLocation cannot be read", tuple(FAULTS)),
+        ("spark_eos.errors.RetriableError: cannot read checkpointLocation", tuple(FAULTS)),
         ("spark_eos.errors.SparkEosError: message 1 of batch 2", tuple(FAULTS)),
         # One comes from the other: a fault for each.
         (f"{UNDELIVERED}\n{FENCED}", ("net-drop",)),

@@ -44,10 +44,10 @@ def test_transaction_of_another_epoch_is_lost():
 
 def test_batch_write_that_is_lost_is_not_said_to_run_again_by_itself():
     for batch, text in (
-        (BATCH, "the batch runs"),
-        (replace(BATCH, is_batch_write=True), "run the"),
+        (BATCH, "start the query"),
+        (replace(BATCH, is_batch_write=True), "run the write"),
     ):
-        with pytest.raises(TransactionLostError, match=f"Nothing was decided; {text}"):
+        with pytest.raises(TransactionLostError, match=f"Nothing was decided, so {text} again"):
             check_prepared(batch, {ID: None}, now_ms=1_000, age_at_most_ms=1_000)
 
 
@@ -149,7 +149,7 @@ def test_abort_is_logged_as_an_intent_and_completes_the_batch_before():
 
 @pytest.mark.parametrize("state", [S.PREPARE_ABORT, S.COMPLETE_ABORT])
 def test_batch_that_was_aborted_in_part_is_not_taken_for_complete(state):
-    with pytest.raises(CorruptLogError, match="was aborted in partition 1, and Spark went past it"):
+    with pytest.raises(CorruptLogError, match="was aborted in partition 1, but Spark went past it"):
         completion_rows(logged(record(0), record(1, state)), at(5))
 
 

@@ -38,7 +38,7 @@ def test_total_of_no_partitions_is_no_rows():
 
 @pytest.mark.parametrize("text", ["2:1:0000000000000003", "0:1:0000000000000003", "12:anything"])
 def test_digest_of_another_version_is_refused(text):
-    with pytest.raises(LogVersionError, match=r"version \d+; this release compares version 1"):
+    with pytest.raises(LogVersionError, match=r"version \d+, but this release compares version 1"):
         parse_digest(text)
 
 

@@ -134,7 +134,7 @@ def test_write_without_rows_asks_nobody(commit):
         (
             Coordinator(states={1: TransactionState.COMPLETE_ABORT}),
             TransactionLostError,
-            "is CompleteAbort, not Ongoing.*Nothing was decided; run the write again",
+            "is CompleteAbort, not Ongoing.*Nothing was decided, so run the write again",
         ),
     ],
     ids=["no leader", "timed out"],
