@@ -70,7 +70,7 @@ def write(kafka, topic, *values, time_ms=0):
 
 @pytest.mark.parametrize(
     ("page", "heading", "rows"),
-    [(SOURCE, "| what | shown by |", 20), (GUARANTEES, "| anomaly | hunted by |", 16)],
+    [(SOURCE, "| what | shown by |", 20), (GUARANTEES, "| anomaly | looked for by |", 16)],
     ids=["source", "guarantees"],
 )
 def test_each_row_of_a_table_names_a_test_that_is_there(page, heading, rows):
