@@ -1,4 +1,4 @@
-"""Option strings in, frozen values out: the only place with defaults."""
+"""Every process. Parse the options of a query into frozen values. All defaults are here."""
 
 from spark_eos._options.read import (
     READ_OPTIONS,

@@ -29,7 +29,7 @@ MISTAKES = [
     ({"subscribe": None}, "one of assign, subscribe and subscribePattern is required"),
     ({"startingOffsets": '{"T":{"0":5}}'}, "must name every partition that is read: T-1"),
     ({"startingOffsets": '{"T":{"0":5,"1":0,"2":0}}'}, "names T-2, which is not among"),
-    ({"startingOffsets": '{"T":{"0":5,"1":0}'}, "startingOffsets .*accepted is JSON such as"),
+    ({"startingOffsets": '{"T":{"0":5,"1":0}'}, "startingOffsets .*Give JSON such as"),
     ({"startingOffsets": '{"T":{"0":-3,"1":0}}'}, "-3 of partition T-0 is not accepted"),
     ({"startingOffsets": '{"T":{"0":11,"1":0}}'}, "T-0 is 11, but the partition ends at 10"),
     ({"startingOffsets": '{"T":{"0":1,"1":0}}'}, "T-0 is 1, but the partition starts at 2"),
