@@ -415,9 +415,7 @@ _LIMITS: Final[tuple[Option[Any], ...]] = (
 
 
 def _starting_limit(given: Given, default: int) -> OffsetLimit:
-    """Where to start. Of several limits that are given the most precise kind of time counts, as in
-    Spark's own connector.
-    """
+    """Where to start. The precedence is Spark's: one time, a time per partition, offsets."""
     no_match = NoMatch(given[NO_MATCH])
     timestamp, timestamps = given[STARTING_TIMESTAMP], given[STARTING_BY_TIMESTAMP]
     if timestamp is not None:

@@ -35,7 +35,7 @@ MISTAKES = [
     ({"startingOffsets": '{"T":{"0":1,"1":0}}'}, "T-0 is 1, but the partition starts at 2"),
     ({"endingOffsets": '{"T":{"0":11,"1":0}}'}, "endingOffsets of T-0 is 11, but .* ends at 10"),
     ({"startingOffsets": "latest"}, "startingOffsets cannot be latest"),
-    ({"startingTimestamp": "9999"}, "no record of T-0 is as late as 9999"),
+    ({"startingTimestamp": "9999"}, "no record of T-0 is at or after the time 9999"),
     ({"startingOffsets": "group", "group.id": "nobody", "endingOffsets": "earliest"}, "earliest"),
     ({"kafka.auto.offset.reset": "latest"}, "kafka.auto.offset.reset cannot be set"),
     ({"kafka.no.such": "1"}, "kafka.no.such"),
