@@ -51,11 +51,7 @@ def _starting(value: str) -> OffsetLimit:
     return GroupOffsets() if value.strip().lower() == "group" else _limit(value, ", group")
 
 
-def _ending(value: str) -> OffsetLimit:
-    return _limit(value, "")
-
-
-def _limit(value: str, more: str) -> OffsetLimit:
+def _limit(value: str, more: str = "") -> OffsetLimit:
     word = value.strip().lower()
     if word in _WORDS:
         return Everywhere(_WORDS[word])
@@ -156,7 +152,7 @@ NO_MATCH = Option(
 )
 ENDING_OFFSETS = Option(
     name="endingOffsets",
-    parse=_ending,
+    parse=_limit,
     default=None,
     where=Where.BATCH,
     shown_default="`latest`",
@@ -321,9 +317,8 @@ def batch_options(options: Mapping[str, str]) -> SourceOptions:
 
 def includes_headers(options: Mapping[str, str]) -> bool:
     """Whether the frame has a column `headers`. Other options are not checked."""
-    value = {name.lower(): value for name, value in options.items()}.get("includeheaders")
-    given = {} if value is None else {INCLUDE_HEADERS.name: value}
-    parsed = Given(given, [INCLUDE_HEADERS], Where.BOTH, "reads")
+    own = {name: value for name, value in options.items() if name.lower() == "includeheaders"}
+    parsed = Given(own, [INCLUDE_HEADERS], Where.BOTH, "reads")
     parsed.raise_mistakes()
     return parsed[INCLUDE_HEADERS]
 

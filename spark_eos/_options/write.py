@@ -46,8 +46,7 @@ TRANSACTION_TIMEOUT_MS = Option(
     name="kafka.transaction.timeout.ms",
     parse=whole("milliseconds", least=1000),
     default=900_000,  # the broker's default maximum, see docs/design/decision.md
-    doc="When the brokers abort an open transaction. It must not exceed their"
-    " `transaction.max.timeout.ms`.",
+    doc="When the brokers abort an open transaction. Their limit is `transaction.max.timeout.ms`.",
 )
 INCLUDE_HEADERS = Option(
     name="includeHeaders",
@@ -237,7 +236,7 @@ def _write_options(given: Given) -> dict[str, Any]:
 
 
 def _is_at_least_once(given: Given, *exactly_once_only: Option[Any]) -> bool:
-    """Then an option that has a meaning only with transactions is a mistake."""
+    """Whether that is the guarantee. If so, options that need transactions are mistakes."""
     if given[DELIVERY_GUARANTEE] == EXACTLY_ONCE:
         return False
     for option in (*exactly_once_only, TRANSACTION_TIMEOUT_MS):

@@ -1,7 +1,7 @@
 """Planner worker. What filters say about partitions and offsets, so that less is fetched.
 
-Spark applies every filter again, so a filter may leave out only what is certain. A time is a lower
-bound only: producers set the times, so an older record may follow. See docs/design/source.md.
+Spark applies every filter again, so only what is certain is left out. A time is a lower bound only,
+because producers set the times and an older record may follow. See docs/design/source.md.
 """
 
 from collections.abc import Iterable

@@ -98,9 +98,8 @@ class Snapshot:
             self._tell_what_is_missing()
             return
         known = {b.batch_id: b for b in self._batches if b.complete}
-        since = min((b.batch_id for b in self._batches if not b.complete), default=None)
-        if since is None:
-            since = max(known, default=-1)
+        open_batches = (b.batch_id for b in self._batches if not b.complete)
+        since = min(open_batches, default=max(known, default=-1))
         rows = self._here(log.rows_from(self._query_id, since))
         found = outputs(rows, self._topic_ids(rows))
         known |= {b.batch_id: b for b in found if b.batch_id not in known}
@@ -133,7 +132,7 @@ class Snapshot:
         query_id = self._snapshot.query_id
         _LOG.warning(
             "isolation.level snapshot: no rows are read until %s is in the transaction log at %s%s."
-            " If the query that writes runs already, correct the option transactionLog or queryId",
+            " If that query is running already, correct the option transactionLog or queryId",
             "a query" if query_id is None else f"query {query_id}",
             self._snapshot.transaction_log,
             "" if self._log is not None else ", which does not exist yet",

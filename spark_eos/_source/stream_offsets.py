@@ -192,7 +192,7 @@ class StreamOffsets:
         return kept | self._reader.earliest(p for p in partitions if p[0] in topics)
 
     def _with_new(self, start: Offsets, end: Offsets) -> Offsets:
-        """`start`, with the earliest offset (0) of each new partition."""
+        """`start`, with the earliest offset of each new partition. An offset above 0 is a loss."""
         new = sorted(end.keys() - start.keys())
         if not new:
             return start

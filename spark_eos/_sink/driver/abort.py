@@ -98,7 +98,7 @@ def _end_unlogged(session: Session, failed: FailedBatch, deadline: Deadline) -> 
 def _log_intent(
     session: Session, failed: FailedBatch, owner: Ownership, deadline: Deadline
 ) -> None:
-    """Log the abort, unless `commit` certainly cannot decide the batch any more.
+    """Log the abort, unless `commit` certainly cannot decide the batch.
 
     Raises if the log cannot be written and `commit` may still run. Nothing is ended then.
     """

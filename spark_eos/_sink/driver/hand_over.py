@@ -69,9 +69,7 @@ def _write_off(query_id: str, log: TransactionLog) -> None:
 
 def _written_off(record: TransactionRecord, at: datetime) -> list[TransactionRecord]:
     """The end of the transaction, if it is not in the log yet, and then `Empty`: no rows."""
-    ended = []
     if record.state is TransactionState.PREPARE_ABORT:
-        record = record.moved_to(TransactionState.COMPLETE_ABORT, at)
-        ended = [record]
-    empty = record.moved_to(TransactionState.EMPTY, at + _STEP)
-    return [*ended, replace(empty, partitions=())]
+        ended = record.moved_to(TransactionState.COMPLETE_ABORT, at)
+        return [ended, *_written_off(ended, at)]
+    return [replace(record.moved_to(TransactionState.EMPTY, at + _STEP), partitions=())]
