@@ -2,8 +2,8 @@
 
 If the log has decided the batch, `abort` completes it. If not, `abort` logs its intent and then
 aborts the transactions that the messages name: `commit` may still run, and the log takes either the
-intent or the decision. A partition without a message may still have a running task, so its id is
-fenced until Spark must have ended the task. The reasons are in docs/design/abort.md.
+intent or the decision. Spark calls `abort` before killed tasks have ended, so the id of a partition
+without a message is fenced until its task must have ended. See docs/design/abort.md.
 """
 
 import logging
