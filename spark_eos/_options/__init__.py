@@ -1,11 +1,6 @@
-"""Option strings in, frozen values out: the only place with defaults."""
+"""Every process. Parse the options of a query into frozen values. All defaults are here."""
 
-from spark_eos._options.read import (
-    READ_OPTIONS,
-    SourceOptions,
-    batch_options,
-    stream_options,
-)
+from spark_eos._options.read import READ_OPTIONS, SourceOptions, batch_options, stream_options
 from spark_eos._options.write import (
     WRITE_OPTIONS,
     AtLeastOnceOptions,

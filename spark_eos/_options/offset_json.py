@@ -1,7 +1,6 @@
-"""The JSON in which partitions, offsets and timestamps are given: `{"topic": {"0": 23}}`.
+"""Every process. The JSON of partitions, offsets and timestamps: `{"topic": {"0": 23}}`.
 
-A partition or an offset that is misspelt would be read as another one, so nothing is guessed here:
-no text for a number, no number given twice, no fraction.
+Nothing is guessed, because a misspelt partition or offset would be read as another one.
 """
 
 import json
@@ -31,7 +30,7 @@ def partitions(text: str) -> tuple[TopicPartition, ...]:
             raise _malformed(_PARTITIONS, f"topic '{topic}' has no list of partitions")
         for number in numbers:
             if not _is_whole(number) or not 0 <= number <= _LAST_PARTITION:
-                raise _malformed(_PARTITIONS, f"{number!r} is no partition")
+                raise _malformed(_PARTITIONS, f"{number!r} is not a partition")
             found.append(TopicPartition(topic, number))
     if len(set(found)) != len(found):
         raise _malformed(_PARTITIONS, "a partition is given twice")
@@ -55,7 +54,7 @@ def _numbers(text: str, example: str, *, least: int) -> Numbers:
             raise _malformed(example, f"topic '{topic}' has no partitions")
         for key, number in numbers.items():
             if not _PARTITION.fullmatch(key) or int(key) > _LAST_PARTITION:
-                raise _malformed(example, f"'{key}' is no partition")
+                raise _malformed(example, f"'{key}' is not a partition")
             if not _is_whole(number) or not least <= number <= _LAST_OFFSET:
                 raise _malformed(example, f"{number!r} of partition {topic}-{key} is not accepted")
             partition = TopicPartition(topic, int(key))
@@ -70,7 +69,7 @@ def _topics(text: str, example: str) -> dict[str, Any]:
         parsed = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise _malformed(example, str(error)) from None
-    if isinstance(parsed, dict):  # offsets that were copied from a checkpoint
+    if isinstance(parsed, dict):  # offsets copied from a checkpoint have topic ids as extra keys
         parsed = {key: value for key, value in parsed.items() if not is_topic_id(key, value)}
     if not isinstance(parsed, dict) or not parsed:
         raise _malformed(example, "no topic is given")
@@ -92,4 +91,4 @@ def _is_whole(number: object) -> bool:
 
 
 def _malformed(example: str, reason: str) -> ValueError:
-    return ValueError(f"{reason}; accepted is JSON such as {example}")
+    return ValueError(f"{reason}. Give JSON such as {example}")

@@ -1,8 +1,8 @@
-"""Every process. What an option is, and how the options of a user are read.
+"""Every process. What an option is, and how the options of a query are read.
 
-The tables of options are in `read.py` and `write.py`. A table gives the parser, the mistakes and
-the tables in the docs. All mistakes are collected and raised together, before a row is read or
-written. A value of a `kafka.*` option may be a secret and is never shown.
+The tables of options are in `read.py` and `write.py`; the tables in the docs come from them. All
+mistakes are raised together, before a row is read or written. No text shows the value of an option
+that is in no table, because the value may be a secret.
 """
 
 import difflib
@@ -20,12 +20,11 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 KAFKA: Final = "kafka."
-# Spark puts these beside the user's own.
-_SPARKS_OWN: Final = ("queryname",)
+_SPARKS_OWN: Final = ("queryname",)  # Spark adds these to the user's options
 
 
 class Where(Flag):
-    """For which kind of query an option is."""
+    """The kind of query that an option is for."""
 
     STREAM = auto()
     BATCH = auto()
@@ -37,10 +36,7 @@ class Where(Flag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option(Generic[T]):
-    """One option. `parse` turns its text into a value, and raises ValueError with what is accepted.
-
-    A ValueError without a text says that the option must not be empty.
-    """
+    """One option. `parse` raises a ValueError that says what is accepted; no text means empty."""
 
     name: str
     parse: Callable[[str], T]
@@ -48,12 +44,12 @@ class Option(Generic[T]):
     doc: str
     where: Where = Where.BOTH
     alias: str | None = None
-    is_ignored_elsewhere: bool = False  # else it is a mistake where it does not belong
-    shown_default: str | None = None  # in the docs, where the default is no plain value
+    is_ignored_elsewhere: bool = False  # if False, the option is a mistake outside of `where`
+    shown_default: str | None = None  # for the docs, if the default is not a plain value
 
     @property
     def names(self) -> list[str]:
-        """The names in lower case: Spark's option maps do not know case."""
+        """The names in lower case, because Spark's option maps ignore case."""
         return [name.lower() for name in (self.name, self.alias) if name is not None]
 
 
@@ -67,13 +63,12 @@ SERVERS: Final = Option(
 
 
 def table_of(module: Mapping[str, Any]) -> tuple[Option[Any], ...]:
-    """The options that a module defines, in its order, after the one that every query has."""
-    own = [value for value in module.values() if isinstance(value, Option)]
-    return (SERVERS, *own)
+    """The options that a module defines, in its order. The servers come first."""
+    return (SERVERS, *(value for value in module.values() if isinstance(value, Option)))
 
 
 class Given:
-    """The options of one query, parsed as far as they are right. Mistakes are collected."""
+    """The parsed options of one query, and their mistakes."""
 
     def __init__(
         self, options: Mapping[str, str], table: Sequence[Option[Any]], where: Where, kind: str
@@ -82,9 +77,9 @@ class Given:
         self._given = {name.lower(): value for name, value in options.items()}
         self._values: dict[str, Any] = {}
         self._wrong: set[str] = set()
-        self._table = table
+        self._known = {name for option in table for name in option.names}
         for option in table:
-            if any(name in self._given for name in option.names):
+            if option in self:
                 self._take(option, where, kind)
         self._refuse_unknown([option for option in table if option.where & where])
 
@@ -92,31 +87,30 @@ class Given:
         return any(name in self._given for name in option.names)
 
     def __getitem__(self, option: Option[T]) -> T:
-        """The value, or the default where the option is not given or wrong."""
+        """The value; the default if the option is not given or is wrong."""
         return cast("T", self._values.get(option.name, option.default))
 
     def are_right(self, *options: Option[Any]) -> bool:
-        """Whether nothing is wrong with these options so far."""
+        """Whether no mistake about these options is known."""
         return not any(option.name in self._wrong for option in options)
 
     def wrong(self, option: Option[Any], text: str) -> None:
-        """Note a mistake that is about this option."""
+        """Note a mistake about this option."""
         self._wrong.add(option.name)
         self.mistakes.append(Mistake(option.name, text))
 
     def missing(self, option: Option[Any], what: str) -> None:
-        """Note that the option has to be given."""
+        """Note that the option is required."""
         self.wrong(option, f"option {option.name} is missing: {what}")
 
     def client(self, reserved: Mapping[str, str]) -> ClientConfig:
-        """The settings of the Kafka clients: the `kafka.*` options that no table has. `reserved`
-        says which of them cannot be set, and why.
+        """The clients' settings: the `kafka.*` options that are in no table. `reserved` has the
+        reason for each setting that is refused.
         """
-        own = {name for option in self._table for name in option.names} - {SERVERS.name}
         properties = {
             name.removeprefix(KAFKA): value
             for name, value in self._given.items()
-            if name.startswith(KAFKA) and name not in own
+            if name.startswith(KAFKA) and name not in self._known - {SERVERS.name}
         }
         for name in properties.keys() & reserved.keys():
             text = f"option {KAFKA}{name} cannot be set: {reserved[name]}"
@@ -129,7 +123,7 @@ class Given:
             return ClientConfig(pairs=())
 
     def raise_mistakes(self) -> None:
-        """Raise if there are any."""
+        """Raise one error for all mistakes, if there are any."""
         if self.mistakes:
             raise OptionError.of(self.mistakes)
 
@@ -141,8 +135,8 @@ class Given:
             _LOG.warning("option %s has no effect on %s %s", option.name, where, kind)
         found = list(self._parsed(option))
         if any(value != found[0] for value in found):
-            name, alias = option.name, option.alias
-            self.wrong(option, f"{name} and {alias} do not say the same: give one")
+            names = f"{option.name} and {option.alias}"
+            self.wrong(option, f"{names} have different values: give one of them")
         elif found:
             self._values[option.name] = found[0]
 
@@ -159,14 +153,13 @@ class Given:
                 self.wrong(option, text)
 
     def _refuse_unknown(self, accepted: Sequence[Option[Any]]) -> None:
-        known = {name for option in self._table for name in option.names}
         names = {option.name.lower(): option.name for option in accepted}
         for name in self._given:
-            if name in known or name in _SPARKS_OWN or name.startswith(KAFKA):
+            if name in self._known or name in _SPARKS_OWN or name.startswith(KAFKA):
                 continue
             close = difflib.get_close_matches(name, names, n=1)
             meant = [names[found] for found in (f"{KAFKA}{name}", *close) if found in names]
             hint = f"did you mean '{meant[0]}'? " if meant else ""
             shown = ", ".join(n for n in names.values() if not n.startswith(KAFKA))
-            text = f"unknown option '{name}': {hint}accepted are {shown} and {KAFKA}*"
+            text = f"unknown option '{name}': {hint}accepted options are {shown} and {KAFKA}*"
             self.mistakes.append(Mistake(name, text))

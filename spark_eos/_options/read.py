@@ -1,7 +1,7 @@
-"""Every process. The options of a read: names, defaults and precedence of Spark's own connector.
+"""Every process. The options of a read.
 
-Two things differ: the isolation level is read_committed, and an option that nobody knows is an
-error instead of nothing.
+Names, defaults and precedence are those of Spark's own connector. Two things differ: the default
+isolation level is read_committed, and an unknown option is an error.
 """
 
 import re
@@ -43,7 +43,7 @@ def _pattern(value: str) -> Pattern:
     try:
         re.compile(not_blank(value).strip())
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"it is no regular expression: {error}") from None
+        raise ValueError(f"not a regular expression: {error}") from None
     return Pattern(value.strip())
 
 
@@ -51,16 +51,12 @@ def _starting(value: str) -> OffsetLimit:
     return GroupOffsets() if value.strip().lower() == "group" else _limit(value, ", group")
 
 
-def _ending(value: str) -> OffsetLimit:
-    return _limit(value, "")
-
-
-def _limit(value: str, more: str) -> OffsetLimit:
+def _limit(value: str, more: str = "") -> OffsetLimit:
     word = value.strip().lower()
     if word in _WORDS:
         return Everywhere(_WORDS[word])
     if not word.startswith("{"):
-        raise ValueError(f"accepted are earliest, latest{more} and JSON")
+        raise ValueError(f"accepted values are earliest, latest{more} and JSON")
     return SpecificOffsets(offset_json.offsets(value.strip()))
 
 
@@ -83,7 +79,7 @@ SUBSCRIBE_PATTERN = Option(
     parse=_pattern,
     default=None,
     shown_default="one is required",
-    doc="A regular expression that is found anywhere in the name of a topic.",
+    doc="A regular expression. It may match any part of a topic's name.",
 )
 ISOLATION_LEVEL = Option(
     name="isolation.level",
@@ -97,27 +93,27 @@ TRANSACTION_LOG = Option(
     name="transactionLog",
     parse=not_blank,
     default=None,
-    doc="For `snapshot`: the log of the query whose output is read.",
+    doc="For `snapshot`: the transaction log of the query whose output is read.",
 )
 QUERY_ID = Option(
     name="queryId",
     parse=not_blank,
     default=None,
-    doc="For `snapshot`: the id of that query, if the log has several.",
+    doc="For `snapshot`: the id of that query. Required if the log has several queries.",
 )
 STARTING_BATCH = Option(
     name="startingBatch",
     parse=whole("batches", least=0, most=LONG),
     default=None,
     where=Where.BATCH,
-    doc="For `snapshot`: read only what this micro-batch and later ones wrote.",
+    doc="For `snapshot`: the first micro-batch whose output is read.",
 )
 ENDING_BATCH = Option(
     name="endingBatch",
     parse=whole("batches", least=0, most=LONG),
     default=None,
     where=Where.BATCH,
-    doc="For `snapshot`: read only what this micro-batch and earlier ones wrote.",
+    doc="For `snapshot`: the last micro-batch whose output is read.",
 )
 STARTING_OFFSETS = Option(
     name="startingOffsets",
@@ -138,49 +134,50 @@ STARTING_TIMESTAMP = Option(
     name="startingTimestamp",
     parse=_TIME,
     default=None,
-    doc="A time in milliseconds, for every partition. Counts before the next two.",
+    doc="A time in milliseconds, for every partition. It overrides `startingOffsetsByTimestamp` and"
+    " `startingOffsets`.",
 )
 STARTING_BY_TIMESTAMP = Option(
     name="startingOffsetsByTimestamp",
     parse=lambda value: offset_json.timestamps(value.strip()),
     default=None,
-    doc='A time for each partition: `{"topic":{"0":1700000000000}}`. Counts before'
+    doc='A time for each partition: `{"topic":{"0":1700000000000}}`. It overrides'
     " `startingOffsets`.",
 )
 NO_MATCH = Option(
     name="startingOffsetsByTimestampStrategy",
     parse=choice(*(choice.value for choice in NoMatch)),
     default=NoMatch.ERROR.value,
-    doc="What to do where no record is as late: `error` or `latest`.",
+    doc="What to do in a partition without a record at or after that time: `error` or `latest`.",
 )
 ENDING_OFFSETS = Option(
     name="endingOffsets",
-    parse=_ending,
+    parse=_limit,
     default=None,
     where=Where.BATCH,
     shown_default="`latest`",
-    doc="Where to end, in the same forms, without `group`.",
+    doc="Where to end. The forms of `startingOffsets` except `group`.",
 )
 ENDING_TIMESTAMP = Option(
     name="endingTimestamp",
     parse=_TIME,
     default=None,
     where=Where.BATCH,
-    doc="A time in milliseconds, for every partition. Counts before the next one.",
+    doc="A time in milliseconds, for every partition. It overrides `endingOffsetsByTimestamp` and"
+    " `endingOffsets`.",
 )
 ENDING_BY_TIMESTAMP = Option(
     name="endingOffsetsByTimestamp",
     parse=lambda value: offset_json.timestamps(value.strip()),
     default=None,
     where=Where.BATCH,
-    doc="A time for each partition. Counts before `endingOffsets`.",
+    doc="A time for each partition. It overrides `endingOffsets`.",
 )
 FAIL_ON_DATA_LOSS = Option(
     name="failOnDataLoss",
     parse=boolean,
     default=True,
-    doc="Records that are gone stop the query. With `false` the query goes on without them and logs"
-    " a warning.",
+    doc="Lost records stop the query. With `false` the query logs a warning and goes on.",
 )
 MAX_OFFSETS = Option(
     name="maxOffsetsPerTrigger",
@@ -188,7 +185,7 @@ MAX_OFFSETS = Option(
     default=None,
     where=Where.STREAM,
     is_ignored_elsewhere=True,
-    doc="At most so many offsets in a micro-batch, split in proportion to what each partition has.",
+    doc="The most offsets in a micro-batch, split in proportion to what each partition has.",
 )
 MIN_OFFSETS = Option(
     name="minOffsetsPerTrigger",
@@ -196,7 +193,7 @@ MIN_OFFSETS = Option(
     default=None,
     where=Where.STREAM,
     is_ignored_elsewhere=True,
-    doc="Wait until there are so many offsets.",
+    doc="Wait until this many offsets are new.",
 )
 MAX_DELAY = Option(
     name="maxTriggerDelay",
@@ -211,66 +208,66 @@ MIN_PARTITIONS = Option(
     name="minPartitions",
     parse=whole("partitions"),
     default=None,
-    doc="Cut large ranges, so that there are about so many tasks.",
+    doc="Divide large ranges so that there are about this many tasks.",
 )
 MAX_RECORDS = Option(
     name="maxRecordsPerPartition",
     parse=_OFFSETS,
     default=None,
-    doc="Cut large ranges, so that no task has more offsets.",
+    doc="Divide large ranges so that no task has more offsets than this.",
 )
 INCLUDE_HEADERS = Option(
     name="includeHeaders",
     parse=boolean,
     default=False,
-    doc="Whether there is a column `headers`. It is null where a record has none.",
+    doc="Whether there is a column `headers`. It is null for a record without headers.",
 )
 GROUP_ID_PREFIX = Option(
     name="groupIdPrefix",
     parse=not_blank,
     default="spark-eos-source",
-    doc="The group that consumers name if none is given. They never join it and commit nothing.",
+    doc="The group that consumers name if no group is given. They never join it or commit to it.",
 )
 POLL_TIMEOUT_MS = Option(
     name="kafkaConsumer.pollTimeoutMs",
     parse=whole("milliseconds"),
     default=120_000,
-    doc="How long a task waits for the next record.",
+    doc="The longest time that a task waits for the next record.",
 )
 NUM_RETRIES = Option(
     name="fetchOffset.numRetries",
     parse=whole("tries"),
     default=3,
-    doc="How often, at least, offsets are asked for again.",
+    doc="The minimum number of tries to get offsets.",
 )
 RETRY_INTERVAL_MS = Option(
     name="fetchOffset.retryIntervalMs",
     parse=whole("milliseconds", least=0),
     default=10,
-    doc="How soon offsets are asked for again the first time.",
+    doc="The base of the pause between two tries. The pause doubles, up to 1 s.",
 )
 API_TIMEOUT_MS = Option(
     name="apiTimeoutMs",
     parse=whole("milliseconds"),
     default=60_000,
-    doc="How long to go on asking while a leader moves or a broker restarts.",
+    doc="How long to try again while a leader moves or a broker restarts.",
 )
 
 READ_OPTIONS: Final = table_of(vars())
 
-_STARTING_REASON: Final = "use startingOffsets; where a query stopped is kept in its checkpoint"
+_STARTING_REASON: Final = "use startingOffsets; a query's position is in its checkpoint"
 _RESERVED: Final = {
     "auto.offset.reset": _STARTING_REASON,
     "enable.auto.commit": _STARTING_REASON,
     "enable.auto.offset.store": _STARTING_REASON,
     "enable.partition.eof": "the source uses it itself",
-    "allow.auto.create.topics": "a topic that is read is never created",
+    "allow.auto.create.topics": "the source never creates a topic",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotOptions:
-    """Whose micro-batches are read whole, and which."""
+    """The query whose micro-batches are read whole, and the range of micro-batches."""
 
     transaction_log: str
     query_id: str | None
@@ -279,17 +276,17 @@ class SnapshotOptions:
 
     @property
     def names_batches(self) -> bool:
-        """Whether just some micro-batches are read."""
+        """Whether a range of micro-batches is given."""
         return self.starting_batch is not None or self.ending_batch is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What a read needs to know."""
+    """The options of a read."""
 
     client: ClientConfig
     subscription: Subscription
-    isolation_level: IsolationLevel  # the one at which Kafka is asked
+    isolation_level: IsolationLevel  # Kafka's: read_committed for a snapshot
     snapshot: SnapshotOptions | None
     starting: OffsetLimit
     ending: OffsetLimit
@@ -309,20 +306,19 @@ class SourceOptions:
 
 
 def stream_options(options: Mapping[str, str]) -> SourceOptions:
-    """Check and freeze the options of `readStream`."""
+    """Parse the options of `readStream`."""
     return _source_options(Given(options, READ_OPTIONS, Where.STREAM, "reads"), LATEST)
 
 
 def batch_options(options: Mapping[str, str]) -> SourceOptions:
-    """Check and freeze the options of `read`."""
+    """Parse the options of `read`."""
     return _source_options(Given(options, READ_OPTIONS, Where.BATCH, "reads"), EARLIEST)
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """Whether the frame has a column `headers`. Says nothing of other options."""
-    value = {name.lower(): value for name, value in options.items()}.get("includeheaders")
-    given = {} if value is None else {INCLUDE_HEADERS.name: value}
-    parsed = Given(given, [INCLUDE_HEADERS], Where.BOTH, "reads")
+    """Whether the frame has a column `headers`. Other options are not checked."""
+    own = {name: value for name, value in options.items() if name.lower() == "includeheaders"}
+    parsed = Given(own, [INCLUDE_HEADERS], Where.BOTH, "reads")
     parsed.raise_mistakes()
     return parsed[INCLUDE_HEADERS]
 
@@ -336,13 +332,10 @@ def _source_options(given: Given, default_start: int) -> SourceOptions:
     ending = _ending_limit(given, starting)
     least, most = given[MIN_OFFSETS], given[MAX_OFFSETS]
     if least is not None and most is not None and least > most:
-        given.wrong(
-            MIN_OFFSETS, f"{MIN_OFFSETS.name} {least} is larger than {MAX_OFFSETS.name} {most}"
-        )
+        text = f"{MIN_OFFSETS.name} {least} is larger than {MAX_OFFSETS.name} {most}"
+        given.wrong(MIN_OFFSETS, text)
     if isinstance(starting, GroupOffsets) and given.are_right(GROUP_ID) and GROUP_ID not in given:
-        given.wrong(
-            STARTING_OFFSETS, "startingOffsets 'group' needs option group.id: whose offsets?"
-        )
+        given.wrong(STARTING_OFFSETS, "startingOffsets 'group' needs option group.id")
     given.raise_mistakes()
     return SourceOptions(
         client=client,
@@ -372,16 +365,14 @@ def _subscription(given: Given) -> Subscription:
     there = [option for option in options if option in given]
     if len(there) != 1:
         found = " and ".join(option.name for option in there)
-        given.wrong(
-            there[0] if there else SUBSCRIBE,
-            "one of assign, subscribe and subscribePattern is required:"
-            f" {f'{found} are given' if there else 'none is given'}",
-        )
+        text = f"{found} are given" if there else "none is given"
+        text = f"one of assign, subscribe and subscribePattern is required: {text}"
+        given.wrong(there[0] if there else SUBSCRIBE, text)
     return given[ASSIGN] or given[SUBSCRIBE] or given[SUBSCRIBE_PATTERN] or Assign(())
 
 
 def _snapshot(given: Given, level: IsolationLevel) -> SnapshotOptions | None:
-    """None, and none of its options may be given, at another isolation level."""
+    """None at another isolation level. The options for a snapshot are mistakes there."""
     if not given.are_right(ISOLATION_LEVEL):
         return None
     if level is not IsolationLevel.SNAPSHOT:
@@ -391,16 +382,15 @@ def _snapshot(given: Given, level: IsolationLevel) -> SnapshotOptions | None:
                 given.wrong(option, f"option {option.name} needs isolation.level snapshot")
         return None
     if TRANSACTION_LOG not in given:
-        given.missing(TRANSACTION_LOG, "isolation.level snapshot reads it")
+        given.missing(TRANSACTION_LOG, "isolation.level snapshot needs it")
     first, last = given[STARTING_BATCH], given[ENDING_BATCH]
     if first is not None and last is not None and first > last:
-        given.wrong(STARTING_BATCH, f"startingBatch {first} is behind endingBatch {last}")
+        given.wrong(STARTING_BATCH, f"startingBatch {first} is after endingBatch {last}")
     if first is not None or last is not None:
         for limit in _LIMITS:
             if limit in given:
-                given.wrong(
-                    limit, f"option {limit.name} and startingBatch or endingBatch: give one kind"
-                )
+                text = f"option {limit.name} cannot be combined with startingBatch or endingBatch"
+                given.wrong(limit, text)
     return SnapshotOptions(
         transaction_log=given[TRANSACTION_LOG] or "",
         query_id=given[QUERY_ID],
@@ -420,9 +410,7 @@ _LIMITS: Final[tuple[Option[Any], ...]] = (
 
 
 def _starting_limit(given: Given, default: int) -> OffsetLimit:
-    """Where to start. Of several limits that are given the most precise kind of time counts, as in
-    Spark's own connector.
-    """
+    """Where to start. The precedence is Spark's: one time, a time per partition, offsets."""
     no_match = NoMatch(given[NO_MATCH])
     timestamp, timestamps = given[STARTING_TIMESTAMP], given[STARTING_BY_TIMESTAMP]
     if timestamp is not None:
@@ -431,13 +419,13 @@ def _starting_limit(given: Given, default: int) -> OffsetLimit:
         return SpecificTimestamps(timestamps, no_match)
     limit = given[STARTING_OFFSETS] or Everywhere(default)
     if default == EARLIEST:
-        nothing = "nothing would be read: a batch read ends there"
-        _refuse(given, STARTING_OFFSETS, limit, LATEST, nothing)
+        reason = "nothing would be read, because a batch read ends there"
+        _refuse(given, STARTING_OFFSETS, limit, LATEST, reason)
     return limit
 
 
 def _ending_limit(given: Given, start: OffsetLimit) -> OffsetLimit:
-    """Where to end. A time that nothing is as late as lies behind everything: the latest offset."""
+    """Where to end. A partition without a record at or after the time ends at its latest offset."""
     timestamp, timestamps = given[ENDING_TIMESTAMP], given[ENDING_BY_TIMESTAMP]
     limit = given[ENDING_OFFSETS] or Everywhere(LATEST)
     if timestamp is not None:
@@ -463,14 +451,11 @@ def _refuse(
 
 
 def _compare(given: Given, start: OffsetLimit, end: OffsetLimit) -> None:
-    """Both sides may name numbers of one kind: then the end must not lie before the start."""
+    """Numbers of one kind can be compared without Kafka: the end must not be before the start."""
     if isinstance(start, GlobalTimestamp) and isinstance(end, GlobalTimestamp):
         if start.timestamp > end.timestamp:
-            given.wrong(
-                STARTING_TIMESTAMP,
-                f"startingTimestamp {start.timestamp} is later than endingTimestamp"
-                f" {end.timestamp}",
-            )
+            text = f"startingTimestamp {start.timestamp} is later than endingTimestamp"
+            given.wrong(STARTING_TIMESTAMP, f"{text} {end.timestamp}")
         return
     if isinstance(start, SpecificOffsets) and isinstance(end, SpecificOffsets):
         option: Option[Any] = STARTING_OFFSETS
@@ -481,15 +466,9 @@ def _compare(given: Given, start: OffsetLimit, end: OffsetLimit) -> None:
     else:
         return
     for partition in sorted(first.keys() ^ last.keys())[:1]:
-        given.wrong(
-            option,
-            f"starting{what} and ending{what} do not name the same partitions:"
-            f" {partition} is in one of them only",
-        )
+        text = f"starting{what} and ending{what} do not name the same partitions"
+        given.wrong(option, f"{text}: {partition} is in one of them only")
     both = sorted(first.keys() & last.keys())
     for partition in [p for p in both if first[p] > last[p] >= 0][:1]:
-        given.wrong(
-            option,
-            f"starting{what} of {partition} is {first[partition]}, behind ending{what}, which is"
-            f" {last[partition]}",
-        )
+        text = f"starting{what} of {partition} is {first[partition]}"
+        given.wrong(option, f"{text}, after ending{what}, which is {last[partition]}")

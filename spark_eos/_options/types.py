@@ -1,4 +1,4 @@
-"""Every process. One option's text in, one value out, or a ValueError with what is accepted."""
+"""Every process. Parsers of one option's text. A ValueError says what is accepted."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def choice(*words: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         word = value.strip().lower()
         if word not in words:
-            raise ValueError(f"accepted are {', '.join(words)}")
+            raise ValueError(f"accepted values are {', '.join(words)}")
         return word
 
     return parse
@@ -62,10 +62,10 @@ def whole(unit: str, *, least: int = 1, most: int = INT) -> Callable[[str], int]
 
 
 def duration_ms(value: str) -> int:
-    """A time as Spark writes it: 15m, 30s, 500ms. A number alone is milliseconds."""
+    """A time as Spark writes it: 15m, 30s, 500ms. A number without a unit is in milliseconds."""
     match = _DURATION.fullmatch(value)
     if match is None or match[2].lower() not in _UNITS:
-        raise ValueError("accepted is a time such as 15m, 30s or 500ms")
+        raise ValueError("give a time such as 15m, 30s or 500ms")
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
@@ -77,7 +77,7 @@ def topic(value: str) -> str:
 
 
 def prefix(value: str) -> str:
-    """What may stand before the query id in a transactional id."""
+    """The part of a transactional id before the query id."""
     if not is_prefix(value):
         raise ValueError("1 to 128 letters, digits, '.', '_' or '-' are accepted")
     return value

@@ -1,4 +1,4 @@
-"""Every process. The options of a write: streaming or batch, exactly once or at least once."""
+"""Every process. The options of a streaming or batch write, exactly once or at least once."""
 
 import uuid
 from collections.abc import Mapping
@@ -19,36 +19,34 @@ CHECKPOINT_LOCATION = Option(
     default=None,
     where=Where.STREAM,
     shown_default="required",
-    doc="Spark's checkpoint. It gives the query its id. Set it as an option of the query: a"
-    " location that is set for the session only does not reach the sink.",
+    doc="Spark's checkpoint, which holds the query's id. Set it as an option of the query. The sink"
+    " does not see a location that is set for the session only.",
 )
 TOPIC = Option(
     name="topic",
     parse=topic,
     default=None,
-    doc="The topic of all rows. Without it, the column `topic` names the topic of each row.",
+    doc="The topic of all rows. If it is not set, the column `topic` names the topic of each row.",
 )
 TRANSACTION_LOG = Option(
     name="transactionLog",
     parse=not_blank,
     default=None,
     shown_default="`<checkpointLocation>/transaction_state`; batch: none",
-    doc="The Delta table with the decisions. Many queries may share one. It must not lie inside of"
-    " another table or of another query's checkpoint.",
+    doc="The Delta table with the decisions. Many queries may share it. It must not be inside"
+    " another table or another query's checkpoint.",
 )
 TRANSACTIONAL_ID_PREFIX = Option(
     name="transactionalIdPrefix",
     parse=prefix,
     default="spark-eos",
-    doc="Transactional ids are `<prefix>-<query id>-<partition>`. Grant rights by prefix.",
+    doc="Transactional ids are `<prefix>-<query id>-<partition>`. Grant ACLs by this prefix.",
 )
 TRANSACTION_TIMEOUT_MS = Option(
     name="kafka.transaction.timeout.ms",
     parse=whole("milliseconds", least=1000),
-    # The broker's default maximum: a batch must be able to take its time, and what a crash leaves
-    # open is aborted by the next start, not by the time-out.
-    default=900_000,
-    doc="When the brokers abort an open transaction. At most their `transaction.max.timeout.ms`.",
+    default=900_000,  # the broker's default maximum, see docs/design/decision.md
+    doc="When the brokers abort an open transaction. Their limit is `transaction.max.timeout.ms`.",
 )
 INCLUDE_HEADERS = Option(
     name="includeHeaders",
@@ -61,21 +59,20 @@ GROUP_ID = Option(
     parse=not_blank,
     default=None,
     where=Where.STREAM,
-    doc="A consumer group. The source's offsets are committed to it in the same decision as the"
-    " rows.",
+    doc="A consumer group. The source's offsets are committed to it in one decision with the rows.",
 )
 DELIVERY_GUARANTEE = Option(
     name="deliveryGuarantee",
     parse=choice(EXACTLY_ONCE, AT_LEAST_ONCE),
     default=EXACTLY_ONCE,
-    doc="Or `at_least_once`: no transaction and no log.",
+    doc="`exactly_once`, or `at_least_once` without transactions and without a log.",
 )
 TXN_APP_ID = Option(
     name="txnAppId",
     parse=not_blank,
     default=None,
     where=Where.BATCH,
-    doc="The name of an application whose writes are done once for each `txnVersion`. Set both with"
+    doc="The name of an application. Each `txnVersion` of it is written once. Set both with"
     " `transactionLog`, or none of the three.",
 )
 TXN_VERSION = Option(
@@ -83,47 +80,47 @@ TXN_VERSION = Option(
     parse=whole("versions", least=0, most=LONG),
     default=None,
     where=Where.BATCH,
-    doc="The version of the application that this write is. Versions only go up.",
+    doc="The number of this write in the application. It only goes up.",
 )
 API_TIMEOUT_MS = Option(
     name="apiTimeoutMs",
     parse=whole("milliseconds"),
     default=60_000,
-    doc="How long one step may wait for the brokers.",
+    doc="The longest time that one step waits for the brokers.",
 )
 ACKNOWLEDGE = Option(
     name="acknowledge",
     parse=not_blank,
     default=None,
-    doc="The code that an error names, to go on where the query has stopped for good. It holds for"
-    " one state, and the log keeps a row of it.",
+    doc="The code from an error that stopped the query, to accept the risk that the error names. It"
+    " is valid for that one state, and the log records it.",
 )
 
 WRITE_OPTIONS: Final = table_of(vars())
 
-# What exactly-once rests on, and what replaces it.
+# Exactly-once depends on these settings. The text names what to use instead.
 _RESERVED: Final = {
     "transactional.id": "it is derived; set transactionalIdPrefix",
     "enable.idempotence": "it is always on",
     "acks": "it is always 'all'",
     "request.required.acks": "it is always 'all'",
     "group.id": "use group.id, without kafka., to commit the source's offsets with the rows",
-    "statistics.interval.ms": "the sink uses the statistics itself",
+    "statistics.interval.ms": "the sink needs the statistics itself",
     "delivery.report.only.error": "the sink needs every delivery report",
     "retries": "librdkafka retries until message.timeout.ms",
     "message.send.max.retries": "librdkafka retries until message.timeout.ms",
-    "enable.gapless.guarantee": "transactions give it",
-    "allow.auto.create.topics": "a topic that is written is never created",
+    "enable.gapless.guarantee": "transactions guarantee this already",
+    "allow.auto.create.topics": "the sink never creates a topic",
 }
 
-# The names of applications and the ids of queries share one space: Spark draws its ids at random,
-# these are derived, and neither can be the other.
+# Applications and streaming queries share the space of query ids. Derived (version 5) and Spark's
+# random (version 4) UUIDs never collide.
 _APPLICATIONS: Final = uuid.uuid5(uuid.NAMESPACE_URL, "spark-eos:txnAppId")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What every write needs to know."""
+    """The options of every write."""
 
     client: ClientConfig
     topic: str | None
@@ -136,7 +133,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeastOnceOptions(WriteOptions):
-    """What a streaming write at least once needs to know of the same query's exactly-once runs."""
+    """A streaming write at least once, with the log of the query's earlier exactly-once runs."""
 
     checkpoint_location: str | None
     transaction_log: str | None
@@ -144,7 +141,7 @@ class AtLeastOnceOptions(WriteOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions(WriteOptions):
-    """What a streaming write needs to know."""
+    """A streaming write, exactly once."""
 
     checkpoint_location: str
     transaction_log: str
@@ -154,7 +151,7 @@ class SinkOptions(WriteOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchWriteOptions(WriteOptions):
-    """What a batch write needs to know. Log and application come together, or not at all."""
+    """A batch write, exactly once. Log and application are both given, or neither is."""
 
     transaction_log: str | None
     application: str | None  # txnAppId
@@ -163,7 +160,7 @@ class BatchWriteOptions(WriteOptions):
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions | AtLeastOnceOptions:
-    """Check and freeze the options of a streaming write; SinkOptions where it is exactly once."""
+    """Parse the options of a streaming write. SinkOptions means exactly once."""
     given = Given(options, WRITE_OPTIONS, Where.STREAM, "writes")
     common = _write_options(given)
     checkpoint = given[CHECKPOINT_LOCATION]
@@ -176,8 +173,8 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions | AtLeastOnceOptions
     if CHECKPOINT_LOCATION not in given:
         given.missing(
             CHECKPOINT_LOCATION,
-            "set a folder that survives the driver with .option('checkpointLocation', ...); a"
-            " location that is set for the session only does not reach the sink",
+            "set a folder that survives the driver with .option('checkpointLocation', ...). The"
+            " sink does not see a location that is set for the session only",
         )
     given.raise_mistakes()
     return SinkOptions(
@@ -190,7 +187,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions | AtLeastOnceOptions
 
 
 def batch_write_options(options: Mapping[str, str]) -> BatchWriteOptions | WriteOptions:
-    """Check and freeze the options of `df.write`; BatchWriteOptions where it is exactly once."""
+    """Parse the options of `df.write`. BatchWriteOptions means exactly once."""
     given = Given(options, WRITE_OPTIONS, Where.BATCH, "writes")
     common = _write_options(given)
     if _is_at_least_once(given, TXN_APP_ID, TXN_VERSION, TRANSACTION_LOG):
@@ -210,21 +207,19 @@ def batch_write_options(options: Mapping[str, str]) -> BatchWriteOptions | Write
 
 
 def _check_application(given: Given) -> None:
-    """The three options that make a write idempotent belong together."""
     if (TXN_APP_ID in given) != (TXN_VERSION in given):
         missing: Option[Any] = TXN_VERSION if TXN_APP_ID in given else TXN_APP_ID
         given.missing(missing, "txnAppId and txnVersion belong together")
     elif TXN_APP_ID in given and TRANSACTION_LOG not in given:
         given.missing(
             TRANSACTION_LOG,
-            "txnAppId and txnVersion are remembered there, in a Delta table that every run of the"
-            " job can reach",
+            "the log keeps txnAppId and txnVersion. Set a Delta table that every run can reach",
         )
     elif TRANSACTION_LOG in given and TXN_APP_ID not in given:
         given.missing(
             TXN_APP_ID,
-            "transactionLog remembers a write by txnAppId and txnVersion, and without them no later"
-            " run can find it. Set both, or remove transactionLog",
+            "a later run finds a write in transactionLog by txnAppId and txnVersion. Set both, or"
+            " remove transactionLog",
         )
 
 
@@ -241,7 +236,7 @@ def _write_options(given: Given) -> dict[str, Any]:
 
 
 def _is_at_least_once(given: Given, *exactly_once_only: Option[Any]) -> bool:
-    """Whether that is asked for. Then an option that only transactions give a meaning is wrong."""
+    """Whether that is the guarantee. If so, options that need transactions are mistakes."""
     if given[DELIVERY_GUARANTEE] == EXACTLY_ONCE:
         return False
     for option in (*exactly_once_only, TRANSACTION_TIMEOUT_MS):

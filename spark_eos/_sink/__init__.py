@@ -1,1 +1,1 @@
-"""The sink: write → prepare → decide → complete, one file a step. `writer.py` is its face."""
+"""Every process. The sink: plan, write, prepare, decide and complete, one file for each step."""

@@ -1,6 +1,6 @@
-"""Planner and commit worker. Which writer serves a write, when its options and columns are right.
+"""Planner and commit worker. Check the options and columns of a write, and choose its writer.
 
-Imports stand where they are needed: a commit worker needs no plan, a planner no producer.
+Imports are inside functions: a commit worker needs no plan, and a planner needs no producer.
 """
 
 import uuid
@@ -24,9 +24,7 @@ from spark_eos.errors import OptionError
 def stream_writer(
     given: Mapping[str, str], schema: StructType, *, is_planner: bool
 ) -> DataSourceStreamWriter:
-    """The writer of a streaming query. That of the planner recovers, and
-    travels to the tasks.
-    """
+    """The writer of a streaming query. In the planner, recovery runs first."""
     options = sink_options(given)
     if is_planner:
         check_columns(schema, options.topic)
@@ -52,9 +50,9 @@ def stream_writer(
 def batch_writer(
     given: Mapping[str, str], schema: StructType, *, overwrite: bool
 ) -> DataSourceWriter:
-    """The writer of a batch query, which travels to the tasks and to the commit worker."""
+    """The writer of a batch query. Spark sends it to the tasks and to the commit worker."""
     if overwrite:
-        raise OptionError("save mode 'overwrite' is not possible: Kafka appends. Use 'append'")
+        raise OptionError("save mode 'overwrite' is not possible: Kafka only appends. Use 'append'")
     options = batch_write_options(given)
     check_columns(schema, options.topic)
     if not isinstance(options, BatchWriteOptions):

@@ -1,7 +1,7 @@
-"""Planner worker. The columns that the sink takes, checked once against the query's schema.
+"""Planner worker. Check the query's schema against the columns that the sink accepts.
 
-Names and types are those of Spark's own Kafka sink, with `timestamp` added. Other columns are left
-alone, as there: a frame that was read from Kafka can be written as it is.
+Names and types are those of Spark's own Kafka sink, with `timestamp` added. Other columns are
+ignored, as in Spark's sink: a frame that was read from Kafka can be written unchanged.
 """
 
 from collections.abc import Callable
@@ -47,19 +47,26 @@ def check_columns(schema: StructType, topic: str | None) -> None:
     """Raise unless rows of this schema can become Kafka records."""
     for name, (accepts, accepted) in _ACCEPTED.items():
         if name == "topic" and topic is not None:
-            continue  # the option wins, whatever the column holds
+            continue  # the option overrides the column
         found = [field for field in schema.fields if field.name.lower() == name]
         if len(found) > 1:
-            raise OptionError(f"column '{name}' is there {len(found)} times; keep one of them")
+            raise OptionError(
+                "the frame has column '{column}' {count} times. Keep one of them",
+                column=name,
+                count=len(found),
+            )
         if found and not accepts(found[0].dataType):
             raise OptionError(
-                f"column '{name}' is of type {found[0].dataType.simpleString()};"
-                f" {accepted} is accepted. Cast it"
+                "column '{column}' is of type {kind}; {accepted} is accepted. Cast the column",
+                column=name,
+                kind=found[0].dataType.simpleString(),
+                accepted=accepted,
             )
     names = [field.name.lower() for field in schema.fields]
     if "value" not in names:
-        raise OptionError(
-            f"column 'value' is missing; the columns are {', '.join(names) or 'none'}"
-        )
+        columns = ", ".join(names) or "none"
+        raise OptionError("column 'value' is missing; the columns are {columns}", columns=columns)
     if topic is None and "topic" not in names:
-        raise OptionError("no topic: set the option 'topic' or add a string column 'topic'")
+        raise OptionError(
+            "no topic: set the option '{option}' or add a string column 'topic'", option="topic"
+        )

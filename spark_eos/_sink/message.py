@@ -1,4 +1,4 @@
-"""From task to driver: what one task did, inside Spark's commit message."""
+"""Task, planner and commit worker. The commit message: what one task did."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from spark_eos._session import Session
 from spark_eos._sink.task.context import Task
 from spark_eos.errors import FencedError, SparkEosError
 
-NO_INPUT_DIGEST: Final = ""  # a batch write has no offsets that could be compared
+NO_INPUT_DIGEST: Final = ""  # a batch write has no offsets to compare
 
 
 @dataclass(frozen=True)
 class TaskMessage(WriterCommitMessage):
-    """The task, its result, and what the planner knew when it sent the task out."""
+    """The task, its result, and the planner's view of the log."""
 
     task: Task
     result: TaskResult
@@ -24,17 +24,21 @@ class TaskMessage(WriterCommitMessage):
 
 
 def same_batch(messages: Sequence[TaskMessage], batch_id: int) -> RecoveredQuery:
-    """The planner's view, after a check that the messages are one whole batch of one run."""
+    """The planner's view. Raises unless the messages are one complete batch of one run."""
     first = messages[0]
     for number, message in enumerate(messages):
         if message.task.batch_id != batch_id or message.task.partition != number:
             raise SparkEosError(
-                f"message {number} of batch {batch_id} comes from partition"
-                f" {message.task.partition} of batch {message.task.batch_id}"
+                "message {number} of batch {batch_id} comes from {task}",
+                number=number,
+                batch_id=batch_id,
+                task=f"partition {message.task.partition} of batch {message.task.batch_id}",
             )
         if message.task.run_id != first.task.run_id or message.recovered != first.recovered:
             raise FencedError(
-                f"batch {batch_id} of query {first.task.query_id} has tasks of two runs"
+                "batch {batch_id} of query {query_id} has tasks of two runs",
+                batch_id=batch_id,
+                query_id=first.task.query_id,
             )
     return first.recovered
 
@@ -42,7 +46,7 @@ def same_batch(messages: Sequence[TaskMessage], batch_id: int) -> RecoveredQuery
 def running_batch(
     session: Session, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> RunningBatch:
-    """The batch that the messages tell of; some may be missing where it is to be aborted."""
+    """The batch of these messages. For an abort, some messages may be missing."""
     task = messages[0].task
     is_streaming = session.is_streaming
     return RunningBatch(

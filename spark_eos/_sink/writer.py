@@ -1,15 +1,8 @@
-"""What Spark calls to write, in three processes that share no memory.
+"""Every process. What Spark calls to write: steps 2 to 6, and abort.
 
-The planner worker makes a writer, with what recovery found inside of it. Spark sends the writer to
-the task workers, which call `write`. The commit worker calls `commit` or `abort` with the tasks'
-messages: of a streaming query on a writer of its own, without what recovery found, and of a batch
-query on the planner's.
-
-A batch write is all or nothing over all partitions, by the steps of a micro-batch. With txnAppId
-and txnVersion it is a batch of an application that the log remembers.
-
-Each process imports what its own steps need, when they need it: a task worker loads no Delta, a
-commit worker no producer, and both start sooner.
+Spark sends the planner's writer, which holds the result of recovery, to the task workers. In the
+commit worker, a batch write has the same writer. A streaming query has a new one without recovery.
+Each process imports only what its own steps need, see docs/design/decision.md.
 """
 
 from collections.abc import Iterator
@@ -45,7 +38,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Task worker: steps 2 and 3."""
         task_started()
         if self._recovered is None:
-            raise SparkEosError("a writer that was not planned cannot write")
+            raise SparkEosError("a writer that the planner did not make cannot write")
         return _write(self._options, current_task(), self._recovered, iterator)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
@@ -67,12 +60,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Task worker: steps 2 and 3."""
-        task = Task(
-            query_id=self._options.query_id,
-            run_id=self._run_id,
-            batch_id=self._options.version,
-            partition=current_partition(),
-        )
+        query_id, version = self._options.query_id, self._options.version
+        partition = current_partition()
+        task = Task(query_id=query_id, run_id=self._run_id, batch_id=version, partition=partition)
         return _write(self._options, task, self._recovered, iterator)
 
     def commit(self, messages: Messages) -> None:
@@ -117,11 +107,13 @@ def _abort(options: SinkOptions | BatchWriteOptions, messages: Messages, batch_i
 
 
 def _task_messages(messages: Messages) -> list[TaskMessage]:
-    """The messages of the tasks that ended well; a failed task has none."""
+    """The messages of the tasks that succeeded. A failed task has no message."""
     sent: list[TaskMessage] = []
     for message in messages:
         if isinstance(message, TaskMessage):
             sent.append(message)
         elif message is not None:
-            raise SparkEosError(f"a message of type {type(message).__name__} is not this sink's")
+            raise SparkEosError(
+                "a message of type {kind} is not from this sink", kind=type(message).__name__
+            )
     return sent

@@ -1,1 +1,1 @@
-"""Offsets → partitions → read → arrow: a range of offsets becomes rows. One file a step."""
+"""Driver and task worker. A range of offsets becomes rows: offsets, partitions, read, arrow."""

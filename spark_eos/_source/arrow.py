@@ -1,4 +1,4 @@
-"""Task. Consumed records into one Arrow record batch, column by column."""
+"""Task worker. Convert consumed records into an Arrow record batch, column by column."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ _LAST_MS: Final = (2**63 - 1) // _MICROSECONDS
 
 
 def record_batch(source: OffsetRange, records: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as the schema of a read has them; `headers` where the schema has it."""
+    """The records as rows of `schema`, which may have the column `headers`."""
     taken = list(records)
     count = len(taken)
     offsets = fields.offsets(taken)
@@ -37,18 +37,22 @@ def record_batch(source: OffsetRange, records: Sequence[Any], schema: pa.Schema)
 
 
 def _check_timestamps(source: OffsetRange, millis: Any, offsets: Any) -> None:
-    """A producer that writes nanoseconds would get a time of another age."""
+    """Raise where a timestamp, for example one in nanoseconds, overflows Spark's microseconds."""
     wrong = np.flatnonzero((millis > _LAST_MS) | (millis < -_LAST_MS))
     if wrong.size:
         raise SparkEosError(
-            f"{source.topic}-{source.partition}, offset {offsets[wrong[0]]}: the timestamp "
-            f"{millis[wrong[0]]} is beyond what Spark can show. Kafka's timestamps are "
-            "milliseconds: correct the producer, and start behind this record"
+            "{topic}-{partition}, offset {offset}: the timestamp {timestamp} is beyond Spark's"
+            " range. Kafka's timestamps are in milliseconds. Correct the producer, and start after"
+            " this record",
+            topic=source.topic,
+            partition=source.partition,
+            offset=int(offsets[wrong[0]]),
+            timestamp=int(millis[wrong[0]]),
         )
 
 
 def _headers(headers: list[Any]) -> pa.Array:
-    """A record without headers has null, as in Spark's own connector."""
+    """Null for a record without headers, as in Spark's own connector."""
     return pa.array(
         [h and [{"key": key, "value": value} for key, value in h] for h in headers],
         pa.list_(_HEADER),

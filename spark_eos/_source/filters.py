@@ -1,9 +1,7 @@
-"""Driver. What a filter says of partitions and offsets, so that less is fetched.
+"""Planner worker. What filters say about partitions and offsets, so that less is fetched.
 
-Spark applies every filter again to the rows that come, so a filter may only leave out what it is
-certain of. A time is a lower bound only: the first offset that is not older than it is known to
-Kafka, and everything before is older. Behind that offset an older record can still follow,
-because a producer sets the time, so no offset is known to be the last one before a time.
+Spark applies every filter again, so only what is certain is left out. A time is a lower bound only,
+because producers set the times and an older record may follow. See docs/design/source.md.
 """
 
 from collections.abc import Iterable
@@ -29,14 +27,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Bounds:
-    """A closed interval; None has no bound. `only` are the values of an equality, if any."""
+    """A closed interval. None is no bound. `only` has the values of an equality, if any."""
 
     low: Any = None
     high: Any = None
     only: frozenset[Any] | None = None
 
     def hold(self, value: Any) -> bool:
-        """Whether the value is inside."""
+        """Whether the value is inside the bounds."""
         return (
             (self.only is None or value in self.only)
             and (self.low is None or value >= self.low)
@@ -44,7 +42,7 @@ class Bounds:
         )
 
     def narrow(self, condition: Filter, values: list[Any], step: int) -> None:
-        """Both this and the condition must hold. `step` leads from a value to the next one."""
+        """Add a condition that must hold too. `step` is the distance between two values."""
         match condition:
             case EqualTo() | EqualNullSafe() | In():
                 found = frozenset(values)
@@ -70,7 +68,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class Pushed:
-    """What the filters of a batch read say."""
+    """The bounds from the filters of a batch read."""
 
     partition: Bounds = field(default_factory=Bounds)
     offset: Bounds = field(default_factory=Bounds)
@@ -78,18 +76,17 @@ class Pushed:
     topics: frozenset[str] | None = None
 
     def push(self, filters: Iterable[Filter]) -> None:
-        """Take what is understood."""
+        """Add the filters that can narrow a read."""
         for condition in filters:
             self._push(condition)
 
     def wants(self, place: TopicPartition) -> bool:
-        """Whether any row of this partition can be wanted."""
+        """Whether a row of this partition can pass the filters."""
         topic, partition = place
-        named = self.topics is None or topic in self.topics
-        return named and self.partition.hold(partition)
+        return (self.topics is None or topic in self.topics) and self.partition.hold(partition)
 
     def narrow(self, whole: OffsetRange, from_time: int | None) -> OffsetRange:
-        """The part of the range that can hold wanted rows. `from_time`: no earlier offset can."""
+        """The part of the range whose rows can pass. `from_time` is the first offset of a time."""
         offset = self.offset
         start = max(whole.start, offset.low or 0, from_time or 0)
         end = whole.end if offset.high is None else min(whole.end, offset.high + 1)
@@ -110,7 +107,7 @@ class Pushed:
             case ("offset",) if all(map(_is_whole, values)):
                 self.offset.narrow(condition, values, 1)
             case ("timestamp",) if values and all(map(_is_instant, values)):
-                # A record's time has milliseconds: rounded down the bound is safe.
+                # A record's time is in milliseconds, so a bound that is rounded down is safe.
                 millis = [(instant - _EPOCH) // timedelta(milliseconds=1) for instant in values]
                 self.timestamp_ms.narrow(condition, millis, 0)
 

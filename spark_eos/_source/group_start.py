@@ -1,4 +1,4 @@
-"""Driver. startingOffsets `group`: where a consumer group stopped."""
+"""Driver. startingOffsets `group`: start where a consumer group stopped."""
 
 import logging
 from typing import Final
@@ -14,34 +14,31 @@ _MOST_NAMED: Final = 20
 
 
 def group_start(session: ReadSession, partitions: set[TopicPartition]) -> Offsets:
-    """The committed offsets of the group; EARLIEST for a partition where it has none.
+    """The committed offsets of the group, and EARLIEST for a partition without one (it is new).
 
-    A partition that is new has no offset yet. But a group without any offset says nothing: to read
-    everything again would be a guess, and what it has read before would come twice.
+    A group without any offset is an error: a read from the earliest offsets may repeat records.
     """
-    if not partitions:  # of a pattern that no topic matches yet
+    if not partitions:  # no topic matches the pattern yet
         return {}
     group_id, groups = session.options.group_id or "", session.cluster.groups
     committed = groups.committed_offsets(group_id, sorted(partitions), session.deadline())
     missing = sorted(partitions - committed.keys())
     if missing and not committed:
-        raise _no_offsets(group_id, partitions)
+        raise OptionError(
+            "{option} 'group': group '{group_id}' has no committed offsets for {topics}. It never"
+            " committed any, or they expired after the brokers' offsets.retention.minutes. Set"
+            " {option} to earliest, latest or a JSON map. If a txnkafka query moved the group, the"
+            " column source_offsets of its transaction log has the last offsets",
+            option="startingOffsets",
+            group_id=group_id,
+            topics=", ".join(sorted({topic for topic, _ in partitions})),
+        )
     if missing:
         _LOG.warning(
-            "group '%s' has no committed offsets for %s%s: these partitions are read from their"
-            " earliest offset",
+            "group '%s' has no committed offsets for %s%s: these partitions start at their earliest"
+            " offset",
             group_id,
             ", ".join(map(str, missing[:_MOST_NAMED])),
             f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else "",
         )
     return dict.fromkeys(missing, EARLIEST) | committed
-
-
-def _no_offsets(group_id: str, partitions: set[TopicPartition]) -> OptionError:
-    topics = ", ".join(sorted({topic for topic, _ in partitions}))
-    return OptionError(
-        f"startingOffsets 'group': group '{group_id}' has no committed offsets for {topics}: it"
-        " never committed any, or they expired after the brokers' offsets.retention.minutes. Set"
-        " startingOffsets to earliest, latest or a JSON map. If a txnkafka query moved the group,"
-        " the column source_offsets of its transaction log has the last ones"
-    )

@@ -1,4 +1,4 @@
-"""Driver. What the user said of start and end, and what that is in Kafka now."""
+"""Driver. Resolve the start and the end of a read from its options and from Kafka."""
 
 import logging
 from collections.abc import Collection
@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def open_snapshot(session: ReadSession, *, waits: bool = False) -> "Snapshot | None":
-    """The log that says where a read at isolation level snapshot ends; a stream waits for it."""
+    """The log that limits a read at isolation level snapshot. A stream waits for the log."""
     if session.options.snapshot is None:
         return None
     from spark_eos._source.snapshot import Snapshot  # it loads Delta
@@ -39,9 +39,9 @@ def open_snapshot(session: ReadSession, *, waits: bool = False) -> "Snapshot | N
 
 
 def resolve_partitions(session: ReadSession) -> dict[TopicPartition, str | None]:
-    """The partitions to read with their topics' ids; raise for one that does not exist.
+    """The partitions to read, with their topics' ids. Raises if a partition does not exist.
 
-    A topic that was created a moment ago may not have reached every broker: it is asked for again.
+    Kafka is asked again, because a new topic may not be known to every broker yet.
     """
     options = session.options
     for turn in range(options.num_retries):
@@ -51,40 +51,38 @@ def resolve_partitions(session: ReadSession) -> dict[TopicPartition, str | None]
             return found
         session.clock.sleep(session.retries.pause_s(turn))
     raise OptionError(
-        f"{missing[0]} does not exist on {options.client.bootstrap_servers}: create it, or correct "
-        "assign or subscribe"
+        "{missing} does not exist on {servers}. Create it, or correct assign or subscribe",
+        missing=missing[0],
+        servers=options.client.bootstrap_servers,
     )
 
 
 def starting_offsets(session: ReadSession, partitions: set[TopicPartition]) -> Offsets:
-    """Where to start, inside what is there: a start before it is a loss, one behind it an error."""
+    """Where to start. A start before the first offset is a loss; one after the end is an error."""
     options, reader = session.options, session.offset_reader
     offsets = _resolve(session, partitions, start=True)
     if not isinstance(options.starting, SpecificOffsets | GroupOffsets):
         return offsets
-    option = "startingOffsets"
+    what = "startingOffsets"
     if isinstance(options.starting, GroupOffsets):
-        option = f"the offset of group '{options.group_id}'"
+        what = f"the offset of group '{options.group_id}'"
     earliest, latest = reader.earliest(partitions), reader.latest(partitions)
     for partition, offset in offsets.items():
         first, end = earliest[partition], latest[partition]
         if offset > end:
-            raise OptionError(
-                f"{option} of {partition} is {offset}, but the partition ends at "
-                f"{end} ({options.isolation_level})"
-            )
+            raise _after_the_end(options, "startingOffsets", what, partition, offset, end)
         if offset < first:
             DataLoss(options.fail_on_data_loss).report(
-                f"{option} of {partition} is {offset}, but the partition starts at {first}"
+                f"{what} of {partition} is {offset}, but the partition starts at {first}"
             )
             offsets[partition] = first
     return offsets
 
 
 def ending_offsets(session: ReadSession, partitions: set[TopicPartition]) -> Offsets:
-    """Where to end; an end behind what is there would be waited for, so it is an error.
+    """Where to end. An end after the partition's end is an error, because a task would wait for it.
 
-    Or, with failOnDataLoss false, it is cut off.
+    With failOnDataLoss false, the partition's end is used.
     """
     options = session.options
     offsets = _resolve(session, partitions, start=False)
@@ -94,20 +92,34 @@ def ending_offsets(session: ReadSession, partitions: set[TopicPartition]) -> Off
     for partition, offset in offsets.items():
         end = latest[partition]
         if offset > end:
-            text = f"endingOffsets of {partition} is {offset}, but the partition ends at "
-            text += f"{end} ({options.isolation_level})"
+            option = "endingOffsets"
+            error = _after_the_end(options, option, option, partition, offset, end)
             if options.fail_on_data_loss:
-                raise OptionError(text)
-            _LOG.warning("%s: reading up to there", text)
+                raise error
+            _LOG.warning("%s. Reading up to the end of the partition", error)
             offsets[partition] = end
     return offsets
+
+
+def _after_the_end(
+    options: SourceOptions, option: str, what: str, partition: TopicPartition, offset: int, end: int
+) -> OptionError:
+    return OptionError(
+        "{what} of {partition} is {offset}, but the partition ends at {end} ({level})",
+        option=option,
+        what=what,
+        partition=partition,
+        offset=offset,
+        end=end,
+        level=options.isolation_level,
+    )
 
 
 def _missing(options: SourceOptions, found: Collection[TopicPartition]) -> list[str]:
     match options.subscription:
         case Assign(partitions):
             return [f"partition {p}" for p in partitions if p not in found]
-        case Pattern():  # a topic may come later
+        case Pattern():  # a topic may be created later
             return []
         case subscribed:
             there = {topic for topic, _ in found}
@@ -115,34 +127,26 @@ def _missing(options: SourceOptions, found: Collection[TopicPartition]) -> list[
 
 
 def _resolve(session: ReadSession, partitions: set[TopicPartition], *, start: bool) -> Offsets:
-    offsets = _limit_offsets(session, partitions, start=start)
-    for partition in sorted(partitions - offsets.keys()):
-        raise OptionError(f"{partition} was deleted while its offsets were asked for")
-    return offsets
-
-
-def _limit_offsets(
-    session: ReadSession, partitions: set[TopicPartition], *, start: bool
-) -> Offsets:
     reader, side = session.offset_reader, "starting" if start else "ending"
-    limit = session.options.starting if start else session.options.ending
-    match limit:
+    match session.options.starting if start else session.options.ending:
         case Everywhere(offset):
-            return _numbers(reader, dict.fromkeys(partitions, offset))
+            found = _numbers(reader, dict.fromkeys(partitions, offset))
         case GroupOffsets():
-            return _numbers(reader, group_start(session, partitions))
+            found = _numbers(reader, group_start(session, partitions))
         case SpecificOffsets(offsets):
             _check_partitions(f"{side}Offsets", dict(offsets), partitions)
-            return _numbers(reader, dict(offsets))
+            found = _numbers(reader, dict(offsets))
         case SpecificTimestamps(timestamps, no_match):
             _check_partitions(f"{side}OffsetsByTimestamp", dict(timestamps), partitions)
-            return _at(reader, dict(timestamps), no_match)
+            found = _at(reader, dict(timestamps), no_match)
         case GlobalTimestamp(timestamp, no_match):
-            return _at(reader, dict.fromkeys(partitions, timestamp), no_match)
+            found = _at(reader, dict.fromkeys(partitions, timestamp), no_match)
+    for deleted in sorted(partitions - found.keys()):
+        raise OptionError("{partition} was deleted while the read was planned", partition=deleted)
+    return found
 
 
 def _numbers(reader: OffsetReader, wanted: Offsets) -> Offsets:
-    """Numbers for EARLIEST and LATEST; a number is a number."""
     earliest = reader.earliest(p for p, offset in wanted.items() if offset == EARLIEST)
     latest = reader.latest(p for p, offset in wanted.items() if offset == LATEST)
     numbers = {p: offset for p, offset in wanted.items() if offset >= 0}
@@ -155,8 +159,11 @@ def _at(reader: OffsetReader, timestamps: dict[TopicPartition, int], no_match: N
     if late and no_match is NoMatch.ERROR:
         partition = min(late)
         raise OptionError(
-            f"no record of {partition} is as late as {timestamps[partition]}: give "
-            "an earlier time, or set startingOffsetsByTimestampStrategy to latest"
+            "no record of {partition} is at or after the time {timestamp}. Give an earlier time, or"
+            " set {option} to latest",
+            partition=partition,
+            timestamp=timestamps[partition],
+            option="startingOffsetsByTimestampStrategy",
         )
     return found | reader.latest(late)
 
@@ -165,9 +172,14 @@ def _check_partitions(option: str, named: Offsets, partitions: set[TopicPartitio
     for partition in sorted(partitions - named.keys()):
         hint = "" if option.endswith("ByTimestamp") else ". Use -1 for latest and -2 for earliest"
         raise OptionError(
-            f"{option} must name every partition that is read: {partition} is missing{hint}"
+            "{option} must name every partition that is read: {partition} is missing{hint}",
+            option=option,
+            partition=partition,
+            hint=hint,
         )
     for partition in sorted(named.keys() - partitions):
         raise OptionError(
-            f"{option} names {partition}, which is not among the partitions that are read"
+            "{option} names {partition}, which is not among the partitions that are read",
+            option=option,
+            partition=partition,
         )

@@ -1,7 +1,6 @@
-"""Task. One range of offsets into Arrow record batches.
+"""Task worker. Read one range of offsets as Arrow record batches.
 
-What the consumer returns is gathered until it is worth a batch: a batch for each call would cost
-more than the records in it.
+Records of several calls are gathered, because a batch per call would cost more than its records.
 """
 
 import gc
@@ -25,7 +24,7 @@ _BATCH_BYTES: Final = 8 * 1024 * 1024
 def read_range(
     session: ReadSession, wanted: OffsetRange, schema: pa.Schema, expected: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the range, in order; raise at its end where not as many came as `expected`."""
+    """The rows of the range, in order. Raises at the end if `expected` is another number."""
     options = session.options
     policy = ReadPolicy(
         poll_timeout_ms=options.poll_timeout_ms, data_loss=DataLoss(options.fail_on_data_loss)
@@ -46,19 +45,25 @@ def read_range(
 
 
 def _miscounted(wanted: OffsetRange, count: int, expected: int) -> SparkEosError:
-    where = f"{wanted} holds {count} records, and the micro-batches wrote {expected}"
+    fields = {"range": wanted, "count": count, "expected": expected, "topic": wanted.topic}
     if count < expected:
-        return DataLossError(f"{where}: retention or compaction removed some. They cannot be read")
+        return DataLossError(
+            "{range} has {count} records, but the micro-batches wrote {expected}. Retention or"
+            " compaction removed the others, and they cannot be read",
+            **fields,
+        )
     return SparkEosError(
-        f"{where}: others write to this topic too, and their records lie between. Read by offsets"
+        "{range} has {count} records, but the micro-batches wrote {expected}: others write to this"
+        " topic too. Read by offsets",
+        **fields,
     )
 
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Records have no cycles, but their number makes Python look for some all the time.
+    """Garbage collection takes half of a read: 250,000 records in 0.30 s with it, 0.15 s without.
 
-    It takes half of the time of a read: 250,000 records in 0.30 s with it, in 0.15 s without.
+    It finds nothing, because records have no cycles.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -70,6 +75,6 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def _bytes(records: list[Any]) -> int:
-    """About: a sample of the records, so that asking costs nothing."""
+    """An estimate from a sample, because counting all bytes costs too much."""
     sample = records[:: max(1, len(records) // 16)]
     return sum(map(len, sample)) * len(records) // len(sample)

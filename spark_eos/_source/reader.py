@@ -1,16 +1,11 @@
-"""What Spark calls to read: one reader for a batch, one for a stream. No logic."""
+"""Driver and task worker. What Spark calls to read a batch or a stream. No logic."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSourceReader,
-    DataSourceStreamReader,
-    Filter,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -36,29 +31,27 @@ from spark_eos.errors import DataLossError
 
 
 def batch_reader(given: Mapping[str, str], schema: StructType) -> "BatchReader":
-    """The reader of `spark.read`, when its options and schema are right."""
+    """Check options and schema, and return the reader of `spark.read`."""
     options = batch_options(given)
     check_schema(schema, options.include_headers)
     return BatchReader(options)
 
 
 def stream_reader(given: Mapping[str, str], schema: StructType) -> "StreamReader":
-    """The reader of `spark.readStream`, when its options and schema are right."""
+    """Check options and schema, and return the reader of `spark.readStream`."""
     options = stream_options(given)
     check_schema(schema, options.include_headers)
     return StreamReader(options)
 
 
 class _Read:
-    """What both do in a task."""
-
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one range."""
+        """Task worker. The rows of one range."""
         task_started()
-        if partition.value is None:  # Spark's partition for a read that has none
+        if partition.value is None:  # Spark's partition for a read without partitions
             return iter(())
         if isinstance(partition.value, DataLossError):
             raise partition.value
@@ -77,10 +70,9 @@ class BatchReader(_Read, DataSourceReader):
 
     @property
     def pushFilters(self) -> Callable[..., Iterable[Filter]]:  # noqa: N802
-        """Take filters where the session has push-down on (spark.sql.python.filterPushdown).
+        """Accept filters if spark.sql.python.filterPushdown is on.
 
-        Where it is off, pyspark refuses every reader that has this method. It knows that by the
-        function behind it, so it is shown the base class's, which takes none.
+        If it is off, pyspark refuses a reader whose method is not the base class's function.
         """
         return _PushFilters(self._pushed)
 
@@ -97,7 +89,7 @@ class _PushFilters:
         self._pushed = pushed
 
     def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Note what narrows the ranges; Spark keeps every filter."""
+        """Use the filters to narrow the ranges. Spark applies every filter again."""
         self._pushed.push(filters)
         return filters
 
@@ -107,7 +99,7 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _offsets(self) -> StreamOffsets:
-        # Not in tasks, which only read: it holds a client.
+        # Not made in tasks, because it holds a client.
         return StreamOffsets(read_session_of(self._options))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -115,7 +107,7 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _to_map(self._offsets.initial())
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """The limits of the options; Spark gives another one where the trigger wants everything."""
+        """The limit from the options. Spark passes another limit if the trigger wants all rows."""
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
@@ -123,7 +115,7 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Where the next batch ends: `start`, word for word, where there is none."""
+        """The end of the next batch. If there is no batch, `start` itself: Spark compares texts."""
         begin = _position(start)
         end = self._offsets.latest(
             begin,
@@ -133,19 +125,18 @@ class StreamReader(_Read, DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if end == begin else _to_map(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """How far the topics went when the last batch was planned."""
+        """The ends of the topics when the last batch was planned."""
         seen = self._offsets.seen
         return None if seen is None else _to_map(seen)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """What is there now is all there is."""
+        """Read up to the ends that the topics have at the next plan, and stop."""
         self._offsets.freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """One task for each range. Where records are gone, one task that raises the error.
+        """One task for each range. A data loss is raised by a task, not here.
 
-        Spark asks for the partitions of a batch that runs again before the sink plans it. The sink
-        must get to that step: there it completes what it has decided before the restart.
+        The sink plans after the source, and must complete what was decided before a restart.
         """
         try:
             ranges = self._offsets.ranges(_position(start), _position(end))

@@ -19,7 +19,7 @@ _HEADERS = ArrayType(
 
 
 def source_schema(include_headers: bool) -> StructType:
-    """`headers` is there on request only: most topics have none, and each costs."""
+    """The columns. `headers` is optional, because it costs time and most topics have none."""
     fields = [
         StructField("key", BinaryType()),
         StructField("value", BinaryType()),
@@ -35,10 +35,11 @@ def source_schema(include_headers: bool) -> StructType:
 
 
 def check_schema(given: StructType, include_headers: bool) -> None:
-    """Raise where the user gave a schema of their own."""
-    if given != source_schema(include_headers):
+    """Raise if the user gave another schema."""
+    own = source_schema(include_headers)
+    if given != own:
         raise OptionError(
-            "a schema cannot be given: a read of Kafka has the columns "
-            f"{', '.join(source_schema(include_headers).fieldNames())}. Parse key and value in the "
-            "query, for instance with from_json"
+            "a schema cannot be given: a read of Kafka has the columns {columns}. Parse key and"
+            " value in the query, for example with from_json",
+            columns=", ".join(own.fieldNames()),
         )

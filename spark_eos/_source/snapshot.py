@@ -1,7 +1,6 @@
 """Driver. Isolation level snapshot: the transaction log of a query says where a read may end.
 
-A stream may start before the query that it reads has logged its first batch. Until then nothing is
-known of that query, so nothing may be read.
+A stream may start before the query that it reads has logged a batch. It reads nothing until then.
 """
 
 import logging
@@ -24,14 +23,10 @@ _TELL_EVERY_S: Final = 60.0
 
 
 class Snapshot:
-    """The output of one query, as its log tells it. If it `waits`, log and query may come later."""
+    """The output of one query, from its log. If it `waits`, log and query need not exist yet."""
 
     def __init__(
-        self,
-        session: ReadSession,
-        snapshot: SnapshotOptions,
-        *,
-        waits: bool = False,
+        self, session: ReadSession, snapshot: SnapshotOptions, *, waits: bool = False
     ) -> None:
         self._session = session
         self._snapshot = snapshot
@@ -43,75 +38,82 @@ class Snapshot:
         self._told_at: float | None = None
 
     def cut(self, latest: Offsets) -> Offsets | None:
-        """The latest offsets, asked for before this call, without a part of a micro-batch.
+        """The latest offsets, which were fetched before this call, cut to whole micro-batches.
 
-        None where the log has no such query yet: nothing of it is below the latest offsets then,
-        but it may write there before the next look, so nothing may be read.
+        None if the query is not in the log yet. It may write before the next look at the log, so
+        nothing may be read.
         """
         self._look()
         return None if self._query_id is None else whole_batches(self._batches, latest)
 
     def limit(self, start: Offsets, end: Offsets, most: int | None) -> Offsets:
-        """As many whole micro-batches as `most` offsets allow, but at least one."""
+        """The end of as many whole micro-batches as `most` offsets allow, but at least one."""
         return limited(self._batches, start, end, most)
 
     def batches(self, first: int | None, last: int | None) -> list[BatchOutput]:
-        """The complete micro-batches `first` to `last`; raise where one is not there."""
+        """The complete micro-batches `first` to `last`. Raises if one of them is not there."""
         self._look()
         query = "the query" if self._query_id is None else f"query {self._query_id}"
+        fields = {"query": query, "query_id": self._query_id}
         there = {b.batch_id: b for b in self._batches if b.complete}
         oldest, newest = min(there, default=0), max(there, default=-1)
         if first is None and oldest > 0:
             raise OptionError(
-                f"the transaction log of {query} begins with micro-batch {oldest}."
-                " Those before it wrote nothing, or are no longer in the log: it cannot tell. Set"
-                f" startingBatch, to {oldest} or later"
+                "the transaction log of {query} begins with micro-batch {oldest}. Earlier ones"
+                " wrote nothing or have expired. Set {option} to {oldest} or later",
+                option="startingBatch",
+                oldest=oldest,
+                **fields,
             )
         begin = first or 0
-        # Without an end there is one batch at least: the one that was asked for.
+        # Without a last batch, the first one must be there.
         end = max(begin, newest) if last is None else last
         absent = begin if not oldest <= begin <= newest else newest + 1
         if absent <= end:
-            known = f"{oldest} to {newest}" if there else "none"
             raise OptionError(
-                f"micro-batch {absent} of {query} is not complete, or is no longer in the "
-                f"transaction log. Complete there: {known}"
+                "micro-batch {batch_id} of {query} is not complete, or is no longer in the"
+                " transaction log. Complete there: {known}",
+                batch_id=absent,
+                known=f"{oldest} to {newest}" if there else "none",
+                **fields,
             )
-        # One that is not there between others wrote nothing: it cost no transaction and no row.
+        # A micro-batch that is missing between others wrote nothing.
         chosen = [there[batch_id] for batch_id in sorted(there) if begin <= batch_id <= end]
         for batch in chosen:
             if batch.replaced:
                 raise TopicReplacedError(
-                    f"topic '{batch.replaced[0]}' was deleted and created again since micro-batch"
-                    f" {batch.batch_id} of {query} was written: its rows are gone, and cannot be"
-                    " read. Set startingBatch to one that was written later"
+                    "topic '{topic}' was deleted and created again after micro-batch {batch_id} of"
+                    " {query} was written. Its rows are gone. Set {option} to a later micro-batch",
+                    topic=batch.replaced[0],
+                    batch_id=batch.batch_id,
+                    option="startingBatch",
+                    **fields,
                 )
         return chosen
 
     def _look(self) -> None:
-        """Read what is new in the log, and ask the data about what is decided and not ended."""
+        """Read what is new in the log. For what is decided but not complete, ask the data."""
         log = self._newest_log()
         if log is None or self._query_id is None:
             self._tell_what_is_missing()
             return
         known = {b.batch_id: b for b in self._batches if b.complete}
-        since = min((b.batch_id for b in self._batches if not b.complete), default=None)
-        if since is None:
-            since = max(known, default=-1)
+        open_batches = (b.batch_id for b in self._batches if not b.complete)
+        since = min(open_batches, default=max(known, default=-1))
         rows = self._here(log.rows_from(self._query_id, since))
         found = outputs(rows, self._topic_ids(rows))
         known |= {b.batch_id: b for b in found if b.batch_id not in known}
         self._batches = [self._asked(known[batch_id]) for batch_id in sorted(known)]
 
     def _topic_ids(self, rows: list[TransactionRecord]) -> dict[str, str]:
-        """The ids that the topics have now, as far as the log knows topics by their ids."""
+        """The current ids of the topics whose ids are in the log."""
         topics = sorted({topic for row in rows for topic, _ in row.topic_ids})
         ask = self._session.cluster.metadata.topic_ids
         found = ask(topics, self._session.deadline()) if topics else {}
         return {topic: topic_id for topic, topic_id in found.items() if topic_id is not None}
 
     def _newest_log(self) -> TransactionLog | None:
-        """The log as it is now, and the query in it; None where there is no log yet."""
+        """Refresh the log and find the query in it. None if there is no log yet."""
         location, seen = self._snapshot.transaction_log, None
         if self._log is not None:
             seen = self._log.version
@@ -130,34 +132,35 @@ class Snapshot:
         query_id = self._snapshot.query_id
         _LOG.warning(
             "isolation.level snapshot: no rows are read until %s is in the transaction log at %s%s."
-            " If the query that writes runs already, correct the option transactionLog or queryId",
+            " If that query is running already, correct the option transactionLog or queryId",
             "a query" if query_id is None else f"query {query_id}",
             self._snapshot.transaction_log,
             "" if self._log is not None else ", which does not exist yet",
         )
 
     def _here(self, rows: list[TransactionRecord]) -> list[TransactionRecord]:
-        """Without what the query wrote before it moved to this cluster."""
+        """The rows without those that the query wrote to an earlier cluster."""
         here = [r for r in rows if r.cluster_id in (None, self._cluster_id)]
-        servers = self._session.cluster.config.bootstrap_servers
         if rows and not here and not self._batches:
             raise OptionError(
-                f"the output of query {self._query_id} is on the Kafka cluster"
-                f" {rows[0].cluster_id}, and {servers} is cluster {self._cluster_id}: set"
-                " kafka.bootstrap.servers to the cluster that the query writes to"
+                "the output of query {query_id} is on the Kafka cluster {there}, but {servers} is"
+                " cluster {here}. Set {option} to the cluster that the query writes to",
+                query_id=self._query_id,
+                there=rows[0].cluster_id,
+                servers=self._session.cluster.config.bootstrap_servers,
+                here=self._cluster_id,
+                option="kafka.bootstrap.servers",
             )
         return here
 
     def _asked(self, batch: BatchOutput) -> BatchOutput:
-        """A decided batch is complete when its records are visible, before the log says so."""
-        written = [r for r in batch.pending if r.partitions]
-        if batch.complete or batch.aborted or not written:
-            return replace(batch, pending=()) if not batch.aborted and not written else batch
-        asked = [(r.identity.transactional_id, r.partitions) for r in written]
-        # What is not known to be committed within this time is read the next time.
-        deadline = self._session.deadline().at_most_s(_LOOK_S)
+        """A decided batch whose records are visible is complete, before the log says so."""
+        if batch.aborted:
+            return batch
+        asked = [(r.identity.transactional_id, r.partitions) for r in batch.pending if r.partitions]
+        deadline = self._session.deadline().at_most_s(_LOOK_S)  # then the next look asks again
         try:
-            said = self._session.cluster.fates(asked, deadline)
+            said = self._session.cluster.fates(asked, deadline) if asked else {}
         except BrokerUnreachableError:
             return batch
         if all(fate is Fate.COMMITTED for fate in said.values()):
@@ -168,7 +171,7 @@ class Snapshot:
 def batch_ranges_of(
     snapshot: Snapshot, first: int | None, last: int | None, partitions: set[TopicPartition]
 ) -> dict[OffsetRange, int]:
-    """What these micro-batches wrote, and how many records must be found there."""
+    """What these micro-batches wrote, and the number of records in each range."""
     firsts: Offsets = {}
     ends: Offsets = {}
     records: dict[TopicPartition, int] = {}
@@ -182,7 +185,7 @@ def batch_ranges_of(
 
 
 def _query_id(log: TransactionLog, snapshot: SnapshotOptions, *, waits: bool) -> str | None:
-    """The query that is read; None where it may come later. Raise where nobody can tell."""
+    """The query that is read; None if it may be logged later. Raises if the choice is not clear."""
     there = sorted(log.query_ids())
     wanted = snapshot.query_id
     if wanted in there or not there:
@@ -191,11 +194,18 @@ def _query_id(log: TransactionLog, snapshot: SnapshotOptions, *, waits: bool) ->
         if waits:
             return None
         raise OptionError(
-            f"queryId '{wanted}' is not in the transaction log at {snapshot.transaction_log}"
+            "{option} '{query_id}' is not in the transaction log at {location}",
+            option="queryId",
+            query_id=wanted,
+            location=snapshot.transaction_log,
         )
     if len(there) != 1:
         raise OptionError(
-            f"the transaction log at {snapshot.transaction_log} has {len(there)} queries: set "
-            f"queryId to one of them ({', '.join(there[:5])})"
+            "the transaction log at {location} has {count} queries. Set {option} to one of them"
+            " ({found})",
+            location=snapshot.transaction_log,
+            count=len(there),
+            option="queryId",
+            found=", ".join(there[:5]),
         )
     return there[0]

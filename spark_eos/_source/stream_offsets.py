@@ -1,20 +1,15 @@
-"""Driver. The offsets of a running query: how far there is something, how far this batch goes.
+"""Driver. The offsets of a running query: what is new, and how far the next batch goes.
 
-Lives in one process for as long as the query runs. What it keeps (what was asked of Kafka, the time
-of the last trigger, where a run over what is available now ends) is not needed after a restart.
+The ids of topics are part of each start and end, so they are in the checkpoint. They reveal a topic
+that was deleted and created again. With failOnDataLoss false the query goes on:
 
-The ids of topics are part of each start and end, so they are in the checkpoint. They tell a topic
-that was deleted and created again, also if that was while the query was down. With failOnDataLoss
-false the query goes on:
-
-1. A topic whose id in `start` is not its id now counts as new: the batch reads it from its earliest
-   offset, and `end` has the new id. Start and end tell this without Kafka, so a batch that runs
-   again begins at the same place.
-2. A topic whose id in `end` is not its id now was replaced after the batch was planned. The records
-   of that batch are gone: nothing of the topic is read, and rule 1 applies to the next batch.
-3. A start without an id (of Spark's own source, or of an older release) is compared with the first
-   id that this process saw. Start and end could not tell rule 1 here, so the batch leaves the topic
-   out, and it is a new topic in the next one.
+1. A topic whose id in `start` is not its current id is new: the batch reads it from its earliest
+   offset, and `end` has the new id. So a batch that runs again begins at the same place.
+2. A topic whose id in `end` is not its current id was replaced after the batch was planned. Its
+   records are gone: the batch reads nothing of it, and rule 1 applies to the next batch.
+3. A start without an id (from Spark's own source or an older release) is compared with the first id
+   that this process saw. Such a start cannot express rule 1, so the batch leaves the topic out. The
+   topic is new in the next batch.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,14 +23,9 @@ from spark_eos._protocol.offsets.stream_position import StreamPosition, TopicIds
 from spark_eos._protocol.offsets.subscription import Assign, Pattern, Subscribe
 from spark_eos._protocol.offsets.topic_partition import OffsetRange, Offsets, TopicPartition
 from spark_eos._session import ReadSession
-from spark_eos._source.offsets import (
-    open_snapshot,
-    resolve_partitions,
-    starting_offsets,
-)
+from spark_eos._source.offsets import open_snapshot, resolve_partitions, starting_offsets
 
-# So many partitions are named in a text.
-_NAMED: Final = 10
+_NAMED: Final = 10  # partitions in a text
 
 
 class StreamOffsets:
@@ -47,8 +37,8 @@ class StreamOffsets:
         self._reader = session.offset_reader
         self._loss = DataLoss(session.options.fail_on_data_loss)
         self._snapshot = open_snapshot(session, waits=True)
-        self._topic_ids: TopicIds = {}  # as Kafka told them last
-        self._first_ids: TopicIds = {}  # of topics whose start came without an id
+        self._topic_ids: TopicIds = {}  # as Kafka last reported them
+        self._first_ids: TopicIds = {}  # of topics whose start has no id
         self._reported: set[tuple[str, str]] = set()
         self._last_trigger: float | None = None
         self._frozen = False
@@ -60,19 +50,19 @@ class StreamOffsets:
         partitions = resolve_partitions(self._session)
         start = starting_offsets(self._session, set(partitions))
         if self._snapshot is not None and self._options.starting == Everywhere(LATEST):
-            # Without such a query nothing of it is below the latest offsets: they are its start.
+            # If the query is not in the log, none of its output is below the latest offsets.
             start = self._snapshot.cut(start) or start
         return StreamPosition.of(start, self._note(partitions))
 
     def freeze(self) -> None:
-        """Nothing is new after the next question: the run ends where the topics end then.
+        """End the run where the topics end at the next call of `latest`.
 
-        Not now: Spark asks for the start of a new query later, which must not lie behind the end.
+        Not now: Spark asks for a new query's start later, which must not be after the end.
         """
         self._frozen = True
 
     def latest(self, start: StreamPosition, *, limited: bool, most: int | None) -> StreamPosition:
-        """The end of the next batch; `start` itself where there is none, or it has to wait."""
+        """The end of the next batch; `start` itself if there is no batch or it has to wait."""
         partitions = self._reader.partitions(self._options.subscription)
         ids = self._note(partitions)
         again = self._replaced(start, ids)
@@ -87,7 +77,7 @@ class StreamOffsets:
         return StreamPosition.of(end, ids)
 
     def ranges(self, start: StreamPosition, end: StreamPosition) -> list[OffsetRange]:
-        """What each task of the batch reads."""
+        """The range of each task of the batch."""
         gone = self._gone(start, end)
         again = replaced(start.topic_ids, end.topic_ids) - gone
         begin = self._restart(start.offsets, again, end.offsets)
@@ -104,7 +94,7 @@ class StreamOffsets:
         self, begin: Offsets, partitions: Iterable[TopicPartition], ids: TopicIds
     ) -> Offsets:
         there = set(partitions)
-        # The end of a topic that is gone says nothing of the new one.
+        # The kept end of a replaced topic does not apply to the new topic.
         if self._target is None or replaced(self._target.topic_ids, ids):
             latest = self._reader.latest_not_behind(there, begin)
             if self._snapshot is not None:
@@ -118,7 +108,7 @@ class StreamOffsets:
         return latest
 
     def _limited(self, begin: Offsets, latest: Offsets, most: int | None) -> Offsets | None:
-        """As far as the limits allow; None where the batch has to wait."""
+        """The end that the limits allow; None if the batch has to wait."""
         begin = self._with_new(begin, latest)
         if self._must_wait(begin, latest):
             return None
@@ -127,16 +117,16 @@ class StreamOffsets:
         return latest if most is None else rate_limited(most, begin, latest)
 
     def _whole(self, cut: Offsets | None, start: Offsets, latest: Offsets) -> Offsets:
-        """Where whole batches end. While the query that is read is awaited, nothing is new."""
+        """Where whole batches end. Nothing is new while the query is not in its log."""
         if cut is None:
             return {p: min(start[p], latest[p]) for p in latest if p in start}
-        # A start that was given may lie inside of a batch that is not whole yet.
+        # A given start may be inside a batch that is not whole yet.
         return {p: max(cut[p], min(start.get(p, 0), latest[p])) for p in latest}
 
     def _report_missing(
         self, start: Offsets, missing: set[TopicPartition], subscribed: set[TopicPartition]
     ) -> None:
-        """Partitions that were read and are not any more: deleted, or left out by an option."""
+        """Report partitions that were read before: deleted, or left out by an option."""
         if not missing:
             return
         there = self._reader.partitions(Subscribe(tuple(sorted({topic for topic, _ in missing}))))
@@ -148,7 +138,7 @@ class StreamOffsets:
             case Pattern():
                 option, kind = "subscribePattern", "topics"
         for partition in sorted(missing):
-            read = f"any more, it was read up to offset {start[partition]}"
+            read = f"any more. It was read up to offset {start[partition]}"
             if partition in there.keys() - subscribed:
                 told = f"{partition} is not among the {kind} of {option} {read}"
                 self._loss.report_left_out(told, option)
@@ -156,13 +146,13 @@ class StreamOffsets:
                 self._loss.report(f"{partition} does not exist {read}")
 
     def _note(self, partitions: Mapping[TopicPartition, str | None]) -> TopicIds:
-        """The ids among what Kafka told of partitions. They are kept for `ranges`."""
+        """The topic ids of these partitions, kept for `ranges`."""
         ids = {topic: found for (topic, _), found in partitions.items() if found is not None}
         self._topic_ids |= ids
         return ids
 
     def _replaced(self, start: StreamPosition, ids: TopicIds) -> set[str]:
-        """The topics of `start` that were deleted and created again, which is reported."""
+        """Report and return the topics of `start` that were deleted and created again."""
         for topic in {topic for topic, _ in start.offsets} & ids.keys() - start.topic_ids.keys():
             self._first_ids.setdefault(topic, ids[topic])
         known = StreamPosition.of(start.offsets, self._first_ids | start.topic_ids)
@@ -172,25 +162,21 @@ class StreamOffsets:
         return found
 
     def _gone(self, start: StreamPosition, end: StreamPosition) -> set[str]:
-        """The topics that were replaced after this batch was planned, which is reported.
+        """Report and return the topics that were replaced after this batch was planned.
 
-        Kafka is asked only where this process does not know the ids: in the first batch of a run,
-        if it was planned by the run before.
+        Kafka is asked only in the first batch of a run, if an earlier run planned that batch.
         """
         unknown = end.topic_ids.keys() - self._topic_ids.keys()
         if unknown:
             self._note(self._reader.partitions(Subscribe(tuple(sorted(unknown)))))
         found = replaced(end.topic_ids, self._topic_ids)
         for topic in sorted(found):
-            self._report_replaced(
-                topic,
-                f"The micro-batch that runs again was to read from {_places(start, topic)} to "
-                f"{_places(end, topic)}",
-            )
+            read = f"{_places(start, topic)} to {_places(end, topic)}"
+            self._report_replaced(topic, f"The micro-batch that runs again was to read from {read}")
         return found
 
     def _report_replaced(self, topic: str, read: str) -> None:
-        """Once for each id, though a batch that waits for more meets it again."""
+        """Report once for each id: a batch that waits for more records comes here again."""
         told = topic, self._topic_ids[topic]
         if told not in self._reported:
             self._loss.report_replaced(f"topic '{topic}' was deleted and created again. {read}")
@@ -199,14 +185,14 @@ class StreamOffsets:
     def _restart(
         self, start: Offsets, topics: set[str], partitions: Iterable[TopicPartition]
     ) -> Offsets:
-        """`start`, with the earliest offsets of these topics in those of `partitions` they have."""
+        """`start`, but these topics begin at the earliest offsets of their `partitions`."""
         if not topics:
             return dict(start)
         kept = {p: offset for p, offset in start.items() if p[0] not in topics}
         return kept | self._reader.earliest(p for p in partitions if p[0] in topics)
 
     def _with_new(self, start: Offsets, end: Offsets) -> Offsets:
-        """Where each partition begins: a new one at its earliest offset, which is 0."""
+        """`start`, with the earliest offset of each new partition. An offset above 0 is a loss."""
         new = sorted(end.keys() - start.keys())
         if not new:
             return start
@@ -216,30 +202,25 @@ class StreamOffsets:
             if first is None:
                 self._loss.report(f"the new partition {partition} does not exist any more")
             elif first > 0:
-                self._loss.report(
-                    f"the new partition {partition} starts at offset {first}, not at 0"
-                )
+                text = f"the new partition {partition} starts at offset {first}, not at 0"
+                self._loss.report(text)
         return start | earliest
 
     def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
-        """Whether there is too little for a batch, and the last one not too long ago."""
+        """Whether there are too few offsets for a batch, and maxTriggerDelay has not passed."""
         least = self._options.min_offsets_per_trigger
         if least is None or self._frozen:
             return False
         now = self._session.clock.monotonic()
-        waited_ms = None if self._last_trigger is None else (now - self._last_trigger) * 1000
-        if (
-            waited_ms is not None
-            and waited_ms < self._options.max_trigger_delay_ms
-            and available(begin, latest) < least
-        ):
+        last, delay_ms = self._last_trigger, self._options.max_trigger_delay_ms
+        is_recent = last is not None and (now - last) * 1000 < delay_ms
+        if is_recent and available(begin, latest) < least:
             return True
         self._last_trigger = now
         return False
 
 
 def _places(found: StreamPosition, topic: str) -> str:
-    """The offsets in a topic, as a text for an error."""
     places = sorted(found.offsets_of(topic).items())
     named = ", ".join(f"{t}-{partition}: {offset}" for (t, partition), offset in places[:_NAMED])
     more = f" and {len(places) - _NAMED} more partitions" if len(places) > _NAMED else ""

@@ -109,7 +109,7 @@ def test_at_least_once_batch_write(write):
         ({"transactionLog": "/nowhere"}, "option txnAppId is missing"),
         ({"topic": "nowhere"}, "topic 'nowhere' does not exist"),
         ({"checkpointLocation": "/c"}, "option checkpointLocation is for streaming writes only"),
-        ({"deliveryGuarantee": "maybe"}, "accepted are exactly_once, at_least_once"),
+        ({"deliveryGuarantee": "maybe"}, "accepted values are exactly_once, at_least_once"),
         ({"deliveryGuarantee": "at_least_once", "txnAppId": "a", "txnVersion": "1"}, "no meaning"),
     ],
 )

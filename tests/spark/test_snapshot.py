@@ -245,8 +245,11 @@ def test_batch_read_of_a_log_without_a_query_is_empty(unwritten):
     [
         ({"transactionLog": "/nowhere"}, "is no Delta table"),
         ({"queryId": "x"}, "queryId 'x' is not in the transaction log"),
-        ({"startingBatch": 2, "endingBatch": 1}, "startingBatch 2 is behind endingBatch 1"),
-        ({"startingBatch": 1, "startingOffsets": "earliest"}, "give one kind"),
+        ({"startingBatch": 2, "endingBatch": 1}, "startingBatch 2 is after endingBatch 1"),
+        (
+            {"startingBatch": 1, "startingOffsets": "earliest"},
+            "cannot be combined with startingBatch",
+        ),
         ({"isolation__level": "read_committed", "startingBatch": 1}, "needs isolation.level snap"),
     ],
 )

@@ -1,12 +1,9 @@
-"""Commit worker. A micro-batch or a batch write failed, or the query was stopped: end what is open,
-undo nothing that is decided.
+"""Commit worker. A batch failed or the query was stopped: end what is open, undo nothing decided.
 
-The log is asked first. If the batch is decided (the commit failed behind the decision) it is
-completed. Else the transactions that the messages name are aborted, in Kafka's own order: the
-intent is logged before one ends. A query that is stopped while it commits has a `commit` that still
-runs, in another process: of intent and decision the log takes one. A partition without a message
-may still have a task running, because Spark calls `abort` before killed tasks have ended: its id
-is fenced, and watched until Spark must have ended the task.
+If the log has decided the batch, `abort` completes it. If not, `abort` logs its intent and then
+aborts the transactions that the messages name: `commit` may still run, and the log takes either the
+intent or the decision. Spark calls `abort` before killed tasks have ended, so the id of a partition
+without a message is fenced until its task must have ended. See docs/design/abort.md.
 """
 
 import logging
@@ -16,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from spark_eos._deadline import Deadline
 from spark_eos._endtxn.fence import fence_open, fence_running
+from spark_eos._protocol.transactions.batch import LoggedBatch
 from spark_eos._protocol.transactions.decision import abort_rows, is_as_left
 from spark_eos._protocol.transactions.outcome import Outcome
 from spark_eos._protocol.transactions.state import TransactionState
@@ -31,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedBatch:
-    """A batch that failed. `messages` are those of its tasks that ended well."""
+    """A batch that failed. `messages` are those of its tasks that succeeded."""
 
     query_id: str
     batch_id: int
@@ -45,25 +43,23 @@ class FailedBatch:
 
     @property
     def may_be_committing(self) -> bool:
-        """Whether Spark may have called `commit`: it does when every task has ended well."""
+        """Whether Spark may have called `commit`. Spark does so when every task has succeeded."""
         return len(self.messages) == self.sink_partitions
 
 
 @contextmanager
 def not_raising(what: str) -> Iterator[None]:
-    """Tell an error to the log alone: Spark would show "Writing job failed" instead of the one that
-    the batch failed with. What could not be ended here is ended by the next start or its time-out.
-    """
+    """Log an error instead of raising it: Spark would show it in place of the batch's own error."""
     try:
         yield
     except Exception:
-        _LOG.exception("%s could not be aborted whole", what)
+        _LOG.exception("%s could not be aborted completely", what)
 
 
 def abort(
     session: Session, messages: Sequence[TaskMessage], batch_id: int, sink_partitions: int
 ) -> None:
-    """Complete what is decided, end what is open, and tell the log of it."""
+    """Complete what is decided, end what is open, and log the end."""
     deadline = session.deadline()
     failed = FailedBatch(
         query_id=session.query_id,
@@ -80,7 +76,7 @@ def abort(
     decided = _decided_identities(session, failed)
     ended = _abort_prepared(session, failed.identities, decided, deadline)
     if owner.is_overtaken():
-        return  # what is decided, and what is open under these ids, is the other's
+        return  # the other driver owns the decision, and what is open under these ids
     if _complete_if_decided(session, failed, owner, deadline):
         return
     if not decided.isdisjoint(failed.identities) or _is_overtaken(session, failed):
@@ -93,24 +89,18 @@ def abort(
 
 
 def _end_unlogged(session: Session, failed: FailedBatch, deadline: Deadline) -> None:
-    """Of a batch write without a log. Where `commit` may run, it may have sent its first commit
-    request, and nothing may be aborted any more: see commit_without_log.
-    """
+    """`commit` may have sent its first request. After that nothing may be aborted."""
     if not failed.may_be_committing:
         _abort_prepared(session, failed.identities, (), deadline)
         _fence_silent(session, failed, deadline)
 
 
 def _log_intent(
-    session: Session,
-    failed: FailedBatch,
-    owner: Ownership,
-    deadline: Deadline,
+    session: Session, failed: FailedBatch, owner: Ownership, deadline: Deadline
 ) -> None:
-    """Log the abort, unless it is certain already that `commit` cannot decide the batch any more.
+    """Log the abort, unless `commit` certainly cannot decide the batch.
 
-    Raises where the log cannot be written and `commit` may still run: what is open stays open then,
-    for the next start or its time-out.
+    Raises if the log cannot be written and `commit` may still run. Nothing is ended then.
     """
     if not _may_be_decided(session, failed, deadline) or owner.is_overtaken():
         return
@@ -121,7 +111,7 @@ def _log_intent(
         at = log.next_timestamp(failed.query_id)
         rows = abort_rows(batch, log.last_batch(failed.query_id), at)
         log.append(failed.query_id, failed.batch_id, rows)
-    except FencedError:  # the decision was first
+    except FencedError:  # the decision came first
         log.refresh()
     except SparkEosError:
         if failed.may_be_committing:
@@ -130,15 +120,15 @@ def _log_intent(
 
 
 def _may_be_decided(session: Session, failed: FailedBatch, deadline: Deadline) -> bool:
-    """Whether nothing has happened yet to what the tasks left, in Kafka and in the log.
+    """Whether the log and the transactions are unchanged since the plan and the tasks.
 
-    A row moves the log, and a driver that took these ids over would be stopped by it.
+    If not, no intent is logged: its row would stop a driver that has taken over these ids.
     """
     if not failed.identities:
         return False
     ids = [identity.transactional_id for identity in failed.identities]
     found = session.cluster.coordinator.describe(ids, deadline)
-    session.log.refresh()  # behind the look: whoever ended one has logged why before
+    session.log.refresh()  # after `describe`: a transaction ends only after its reason is logged
     recovered = failed.messages[0].recovered
     return session.log.newest_entry(failed.query_id) == recovered.newest_entry and all(
         is_as_left(identity, found[identity.transactional_id]) for identity in failed.identities
@@ -146,7 +136,7 @@ def _may_be_decided(session: Session, failed: FailedBatch, deadline: Deadline) -
 
 
 def _log_end(session: Session, failed: FailedBatch) -> None:
-    """Behind the intent, if it was logged. It decides nothing: no record means abort."""
+    """Complete a logged intent. This decides nothing, because no record means abort."""
     log = session.log
     batch, at = log.last_batch(failed.query_id), log.next_timestamp(failed.query_id)
     pending = batch.pending if batch is not None else ()
@@ -157,10 +147,9 @@ def _log_end(session: Session, failed: FailedBatch) -> None:
 
 
 def _is_overtaken(session: Session, failed: FailedBatch) -> bool:
-    """Whether another driver has gone on: then what is open under these ids is the other's.
+    """Whether another driver has gone on. That driver then owns what is open under these ids.
 
-    It has no later than when the batch is complete. A driver that begins after that has nothing
-    open: its tasks write no row.
+    A driver that starts when the batch is complete has nothing open: its tasks write no row.
     """
     last = session.log.last_batch(failed.query_id)
     if last is None or last.batch_id < failed.batch_id:
@@ -169,18 +158,22 @@ def _is_overtaken(session: Session, failed: FailedBatch) -> bool:
 
 
 def _fence_silent(session: Session, failed: FailedBatch, deadline: Deadline) -> None:
-    """Fence the ids of the partitions without a message, until no task of them can be left."""
-    told = {message.task.partition for message in failed.messages}
-    silent = [p for p in range(failed.sink_partitions) if p not in told]
-    fence_running(session, [session.transactional_id(p) for p in silent], deadline)
+    """Fence the ids of partitions without a message until no task of them can be running."""
+    silent = set(range(failed.sink_partitions)) - {m.task.partition for m in failed.messages}
+    fence_running(session, [session.transactional_id(p) for p in sorted(silent)], deadline)
+
+
+def _logged(session: Session, failed: FailedBatch) -> LoggedBatch | None:
+    log, query_id = session.log, failed.query_id
+    return log.last_batch(query_id) if log.last_batch_id(query_id) == failed.batch_id else None
 
 
 def _decided_identities(session: Session, failed: FailedBatch) -> set[ProducerIdentity]:
-    """The transactions with which the log has decided the batch. Whatever became of them is in the
-    log, and is not for `abort` to tell: the answer of a `commit` that ended well may be lost.
+    """The transactions with which the log has decided the batch.
+
+    `abort` must not log their end: the response to a successful `commit` may be lost.
     """
-    log, query_id = session.log, failed.query_id
-    batch = log.last_batch(query_id) if log.last_batch_id(query_id) == failed.batch_id else None
+    batch = _logged(session, failed)
     records = batch.records if batch is not None else ()
     return {r.identity for r in records if r.state is not TransactionState.PREPARE_ABORT}
 
@@ -188,29 +181,18 @@ def _decided_identities(session: Session, failed: FailedBatch) -> set[ProducerId
 def _complete_if_decided(
     session: Session, failed: FailedBatch, owner: Ownership, deadline: Deadline
 ) -> bool:
-    """Whether the batch was decided; then it is complete when this returns."""
-    log = session.log
-    if log.last_batch_id(failed.query_id) != failed.batch_id:
+    """Whether the batch was decided. If so, it is complete when this returns."""
+    batch = _logged(session, failed)
+    if batch is None or not batch.decided:
         return False
-    batch = log.last_batch(failed.query_id)
-    decided = batch.decided if batch is not None else ()
-    if decided:
-        log.sync()
-        _complete_move(session, failed, owner, deadline)
-    complete(session, decided, deadline)
-    return bool(decided)
-
-
-def _complete_move(
-    session: Session, failed: FailedBatch, owner: Ownership, deadline: Deadline
-) -> None:
-    """Where another log has gone on, this decision counts for nobody: end what it left open."""
+    session.log.sync()
     try:
         owner.complete_move(deadline)
-    except StaleLogError:
-        coordinator = session.cluster.coordinator
-        coordinator.end(failed.identities, committed=False, deadline=deadline)
+    except StaleLogError:  # another log has gone on, so nobody completes this decision
+        session.cluster.coordinator.end(failed.identities, committed=False, deadline=deadline)
         raise
+    complete(session, batch.decided, deadline)
+    return True
 
 
 def _abort_prepared(
@@ -219,16 +201,13 @@ def _abort_prepared(
     decided: Container[ProducerIdentity],
     deadline: Deadline,
 ) -> bool:
-    """Abort what the messages name, but nothing that is decided. Another driver may have decided
-    the same batch with transactions of its own: then none of these is. Returns whether each was
-    ended here, by its own epoch.
+    """Abort what the messages name, except what is decided. Return whether this ended them all.
 
-    Whatever the answer: a transaction that is refused here has ended, or its id belongs to a newer
-    attempt; one that is unknown is aborted by its id's next user or by its time-out.
+    Another driver may have decided the batch with other transactions. A refused transaction has
+    ended, or its id has a newer owner. An unknown one ends with the next owner or the time-out.
     """
     undecided = [identity for identity in identities if identity not in decided]
     if not undecided:
         return True
-    coordinator = session.cluster.coordinator
-    answers = coordinator.end(undecided, committed=False, deadline=deadline)
+    answers = session.cluster.coordinator.end(undecided, committed=False, deadline=deadline)
     return all(answer.outcome is Outcome.DONE for answer in answers.values())

@@ -1,7 +1,7 @@
-"""Commit worker. The driver's part of a batch: offsets, decide, complete (steps 4 to 6).
+"""Commit worker. Steps 4 to 6 of a micro-batch or a batch write: offsets, decide, complete.
 
-Of a micro-batch and of a batch write alike. The completion of a micro-batch is logged with the next
-decision. That of a batch write is logged at once: there may never be a next one.
+The completion of a micro-batch is logged with the next decision. The completion of a batch write is
+logged at once, because there may be no next write.
 """
 
 import logging
@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def commit(session: Session, messages: Sequence[TaskMessage], batch_id: int) -> None:
-    """Return when every row of the batch is visible; raise when the batch has to run again."""
+    """Return when every row of the batch is visible. Raise if the batch has to run again."""
     deadline = session.deadline()
     if not session.has_log:
         commit_without_log(session, messages, batch_id, deadline)
@@ -52,7 +52,7 @@ def commit(session: Session, messages: Sequence[TaskMessage], batch_id: int) -> 
 def _with_older_digest(
     session: Session, batch: RunningBatch, recovered: RecoveredQuery
 ) -> RunningBatch:
-    """A batch that the log has already may be there with the digest of an older release."""
+    """The log may have this batch with the input digest of an older release."""
     is_new = recovered.last_batch_id is None or batch.batch_id > recovered.last_batch_id
     if is_new or batch.is_batch_write:
         return batch
@@ -63,7 +63,6 @@ def _with_older_digest(
 def _decide_and_complete(
     session: Session, batch: RunningBatch, recovered_at: float, deadline: Deadline
 ) -> None:
-    """Steps 5 and 6."""
     decision = decide(session, batch, recovered_at, deadline)
     failpoint("decided")
     if decision.token is not None and decision.records:
@@ -82,5 +81,5 @@ def _log_completion(session: Session, version: int) -> None:
             log.append(query_id, version, rows)
         log.maintain()
     except SparkEosError:
-        # Do not fail: the rows are visible, and the next run logs it.
-        _LOG.warning("version %d is complete, and not logged so", version, exc_info=True)
+        # Do not fail: the rows are visible, and the next run logs the completion.
+        _LOG.warning("version %d is complete, but this is not logged", version, exc_info=True)

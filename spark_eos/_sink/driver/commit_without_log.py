@@ -1,11 +1,8 @@
-"""Commit worker. A batch write without a transaction log: check each transaction, then commit all.
+"""Commit worker. Steps 5 and 6 of a batch write without a log: check all transactions, commit all.
 
-Nothing remembers that the write was decided, so the first commit request is the decision:
-
-- Before it, any failure aborts every transaction, here. `abort` cannot do that: it runs in another
-  process, gets no error, and does not know how far this one got.
-- From then on nobody aborts anything. A transaction that is left open ends with its time-out. The
-  error then says that a part may be visible, because running the write again would double it.
+The first commit request is the decision, see docs/design/batch_writes.md. Any failure before that
+request aborts every transaction here, because `abort` cannot know how far `commit` got. After that
+request nothing is aborted. An open transaction then ends with its time-out.
 """
 
 import logging
@@ -41,8 +38,8 @@ def commit_without_log(
     except BaseException as error:
         _abort(session, identities)
         if isinstance(error, SparkEosError):
-            text = f"nothing of this batch write is visible, and it can be run again: {error}"
-            raise type(error)(text) from error
+            text = "nothing of this batch write is visible, and it can be run again: "
+            raise error.preceded_by(text) from error
         raise
     failpoint("decided")
     answers = session.cluster.coordinator.end(identities, committed=True, deadline=deadline)
@@ -51,9 +48,8 @@ def commit_without_log(
 
 
 def _abort(session: Session, identities: Sequence[ProducerIdentity]) -> None:
-    """End every transaction. Does not raise: the error that led here is the one to show."""
-    # A new deadline: the one of the commit may have passed, and that may be why it failed.
-    deadline = session.deadline()
+    """Abort every transaction. Does not raise, so that the first error is shown."""
+    deadline = session.deadline()  # a new one: the commit may have failed at its own deadline
     try:
         answers = session.cluster.coordinator.end(identities, committed=False, deadline=deadline)
     except Exception:
@@ -61,11 +57,8 @@ def _abort(session: Session, identities: Sequence[ProducerIdentity]) -> None:
         return
     unknown = sum(answer.outcome is Outcome.UNKNOWN for answer in answers.values())
     if unknown:
-        _LOG.warning(
-            "%d transactions of write %s may be open until their time-out",
-            unknown,
-            session.query_id,
-        )
+        text = "%d transactions of write %s may be open until their time-out"
+        _LOG.warning(text, unknown, session.query_id)
 
 
 def _raise_unless_committed(
@@ -73,17 +66,21 @@ def _raise_unless_committed(
     transactions: Sequence[PreparedTransaction],
     answers: Mapping[str, EndAnswer],
 ) -> None:
-    """Say what is known to be committed, what is not, and what follows for whoever runs it."""
     count = Counter(answer.outcome for answer in answers.values())
     if count[Outcome.DONE] == len(transactions):
         return
-    topics = ", ".join(sorted({p.topic for t in transactions for p in t.partitions}))
-    timeout = f"kafka.transaction.timeout.ms is {options.transaction_timeout_ms}"
+    fields = {
+        "topics": ", ".join(sorted({p.topic for t in transactions for p in t.partitions})),
+        "timeout": f"kafka.transaction.timeout.ms is {options.transaction_timeout_ms}",
+    }
     if count[Outcome.REFUSED] == len(transactions):
         raise TransactionLostError(
-            f"the batch write to {topics} is not committed: the brokers refused to commit its"
-            f" {len(transactions)} transactions ({_codes(answers, Outcome.REFUSED)}), for instance"
-            f" because they timed out ({timeout}). Nothing of it is visible: run the write again"
+            "the batch write to {topics} is not committed: the brokers refused to commit its"
+            " {count} transactions ({codes}). They may have timed out ({timeout}). Nothing of it is"
+            " visible: run the write again",
+            count=len(transactions),
+            codes=_codes(answers, Outcome.REFUSED),
+            **fields,
         )
     found = "; ".join(
         f"{name}: {count[outcome]}{_codes(answers, outcome, ' (%s)')}"
@@ -94,15 +91,16 @@ def _raise_unless_committed(
         )
     )
     raise OperatorError(
-        f"the batch write to {topics} may be visible in part. Transactions {found}. Running the"
+        "the batch write to {topics} may be visible in part. Transactions {found}. Running the"
         " write again doubles the rows that are visible. Transactions that are still open are ended"
-        f" by their time-out ({timeout}): then compare the topic with the source and write what is"
-        " missing. A write with transactionLog, txnAppId and txnVersion can be run again safely"
+        " by their time-out ({timeout}). Then compare the topic with the source and write what is"
+        " missing. A write with transactionLog, txnAppId and txnVersion can be run again safely",
+        found=found,
+        **fields,
     )
 
 
 def _codes(answers: Mapping[str, EndAnswer], outcome: Outcome, form: str = "%s") -> str:
-    """What the brokers said, with Kafka's names; empty where there is no such answer."""
     codes = {answer.code for answer in answers.values() if answer.outcome is outcome}
     names = sorted(error_name(code) for code in codes - {ErrorCode.NONE})
     return form % ", ".join(names) if names else ""

@@ -1,7 +1,6 @@
-"""Commit worker. Step 6: complete. EndTxn(commit) to every transaction of a decided batch.
+"""Commit worker. Step 6: complete. Send EndTxn(commit) for each transaction of a decided batch.
 
-Returns only when each one is known to be committed. Where it raises, the decision stands: `abort`
-and the next start find it in the log and go on from there.
+An error does not undo the decision: `abort` and the next start find it in the log and go on.
 """
 
 from collections.abc import Sequence
@@ -15,21 +14,30 @@ from spark_eos.errors import RetriableError, TransactionLostError
 
 
 def complete(session: Session, records: Sequence[TransactionRecord], deadline: Deadline) -> None:
-    """Commit the transactions of `records`, all of them."""
+    """Return when every transaction of `records` is known to be committed."""
     found = commit_decided(session, records, deadline)
     for record in records:
         name = record.identity.transactional_id
         fate = found.fates[name]
         if fate is Fate.COMMITTED:
             continue
-        where = f"batch {record.batch_id} of query {record.query_id} is decided, and {name}"
+        fields = {
+            "batch_id": record.batch_id,
+            "query_id": record.query_id,
+            "transactional_id": name,
+            "refusal": found.refusals[name],
+        }
         if fate is Fate.ABORTED:
             raise TransactionLostError(
-                f"{where} was aborted before it could be committed ({found.refusals[name]}): it"
-                " timed out, or another driver took the id over. Start the query again: recovery"
-                " writes what was lost"
+                "batch {batch_id} of query {query_id} is decided, but {transactional_id} was"
+                " aborted before it could be committed ({refusal}). It timed out, or another driver"
+                " took the id over. Start the query again: recovery writes what was lost",
+                **fields,
             )
         raise RetriableError(
-            f"{where} is not known to be committed ({found.refusals[name]}, its records are"
-            f" {fate.value}). Start the query again: recovery asks once more"
+            "batch {batch_id} of query {query_id} is decided, but {transactional_id} is not known"
+            " to be committed ({refusal}, its records are {fate}). Start the query again: recovery"
+            " asks once more",
+            fate=fate.value,
+            **fields,
         )

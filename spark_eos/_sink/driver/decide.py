@@ -1,9 +1,8 @@
-"""Commit worker. Step 5: decide. One Delta commit, and the batch is committed for good.
+"""Commit worker. Step 5: decide. One Delta commit decides the batch for good.
 
-First every transaction is looked at: it must be as its task left it, in the topics that it wrote
-to, and no other driver may have taken the query over. Then the rows go into the log
-from the very snapshot that was looked at, guarded by (query id, batch id): of two drivers one wins.
-Until the append returns nothing was decided, and any error means that Spark runs the batch again.
+Before it, each transaction must be as its task left it, its topics must be the same, and no other
+driver may own the query. The rows extend the snapshot of the log that was checked, so only one of
+two drivers can append. Until the append returns, any failure means that Spark runs the batch again.
 """
 
 from collections.abc import Mapping
@@ -30,21 +29,24 @@ from spark_eos.errors import FencedError, SparkEosError
 
 
 def is_visible_already(batch: RunningBatch, recovered: RecoveredQuery, log: TransactionLog) -> bool:
-    """Whether the batch ran again after it was committed: then there is nothing to decide.
+    """Whether the batch ran again after it was committed. Then there is nothing to decide.
 
-    Raises where what is in the log and what ran now are not the same batch.
+    Raises if the log has moved since the plan, or if its batch is not the one that ran.
     """
     now = (log.newest_entry(batch.query_id), log.driver(batch.query_id))
     if now != (recovered.newest_entry, recovered.driver):
         raise FencedError(
-            f"another driver moved the log to batch {log.last_batch_id(batch.query_id)} of query"
-            f" {batch.query_id} while this one ran batch {batch.batch_id} after"
-            f" {recovered.last_batch_id}. Only one may run: this one stops"
+            "another driver moved the log to batch {logged} of query {query_id} while this driver"
+            " ran batch {batch_id} after batch {planned}. Only one may run: this driver stops",
+            logged=log.last_batch_id(batch.query_id),
+            query_id=batch.query_id,
+            batch_id=batch.batch_id,
+            planned=recovered.last_batch_id,
         )
     if recovered.last_batch_id is None or batch.batch_id > recovered.last_batch_id:
         return False
     logged = log.batch(batch.query_id, batch.batch_id)
-    if logged is None and batch.is_batch_write:  # long complete, and expired
+    if logged is None and batch.is_batch_write:  # complete, and expired from the log
         return True
     check_same_batch(
         logged,
@@ -62,17 +64,16 @@ def is_visible_already(batch: RunningBatch, recovered: RecoveredQuery, log: Tran
 
 
 def check(session: Session, batch: RunningBatch, recovered_at: float, deadline: Deadline) -> None:
-    """Raise unless every transaction is open, has time left, and can be ended. For a batch write
-    without a log.
+    """For a batch write without a log: raise unless each transaction is open and can be ended.
 
-    Topics and leaders first: what times out between the look and the end must be little.
+    The transactions come last, to leave little time for a time-out before they are committed.
     """
     check_topics(session, batch, deadline)
     _check_transactions(session, batch, _describe(session, batch, None, deadline), recovered_at)
 
 
 def check_topics(session: Session, batch: RunningBatch, deadline: Deadline) -> None:
-    """Raise unless the topics are the ones that were written to, and have leaders."""
+    """Raise unless the topics are those that were written to, and have leaders."""
     coordinator = session.cluster.coordinator
     check_same_topics(batch, coordinator.await_leaders(batch.written, batch.topic_ids, deadline))
 
@@ -94,7 +95,7 @@ def _check_transactions(
 def _describe(
     session: Session, batch: RunningBatch, owner: Ownership | None, deadline: Deadline
 ) -> dict[str, TransactionDescription | None]:
-    """The batch's transactions, and in the same request the query's own id."""
+    """The batch's transactions, and the query's own id in the same request."""
     ids = [prepared.identity.transactional_id for _, prepared in batch.transactions]
     if not ids:
         return {}
@@ -103,18 +104,14 @@ def _describe(
     backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
         found = session.cluster.coordinator.describe(ids, deadline)
-        ask_again = is_stale(batch, found) or (
-            owner is not None and owner.is_outdated(found, deadline)
-        )
+        ask_again = is_stale(batch, found) or (owner and owner.is_outdated(found, deadline))
         if not ask_again or not backoff.wait():
             return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided: the rows of the transactions that are now to be completed, and the move of
-    the query's own epoch that comes before; None where nobody else can know the query.
-    """
+    """The transactions to complete. `token`, if any, moves the query's epoch before that."""
 
     records: tuple[TransactionRecord, ...]
     token: Token | None
@@ -123,7 +120,7 @@ class Decision:
 def decide(
     session: Session, batch: RunningBatch, recovered_at: float, deadline: Deadline
 ) -> Decision:
-    """Write the decision."""
+    """Check the batch and append the decision to the log."""
     log, coordinator, owner = session.log, session.cluster.coordinator, Ownership(session)
     last, at = log.last_batch(batch.query_id), log.next_timestamp(batch.query_id)
     token: Token | None = None
@@ -138,25 +135,21 @@ def decide(
     except SparkEosError:
         _give_up_offsets(session, batch, deadline)
         raise
-    decided = tuple(
-        row
-        for row in rows
-        if row.state is TransactionState.PREPARE_COMMIT and row.batch_id == batch.batch_id
-    )
+    own = (row for row in rows if row.batch_id == batch.batch_id)
+    decided = tuple(row for row in own if row.state is TransactionState.PREPARE_COMMIT)
     failpoint("checked")
     if decided or any(row.state is TransactionState.EMPTY for row in rows):
         try:
             log.append(batch.query_id, batch.batch_id, rows, token)
-        except FencedError:  # refused for certain: another driver was first
+        except FencedError:  # certainly refused: another driver came first
             _give_up_offsets(session, batch, deadline)
             raise
     return Decision(records=decided, token=token)
 
 
 def _give_up_offsets(session: Session, batch: RunningBatch, deadline: Deadline) -> None:
-    """End the driver's own transaction: no task's message names it, so `abort` may not find it."""
+    """End the offsets transaction here: no task's message names it for `abort`."""
     if batch.offsets is not None:
+        own = [batch.offsets.identity]
         with suppress(SparkEosError):
-            session.cluster.coordinator.end(
-                [batch.offsets.identity], committed=False, deadline=deadline
-            )
+            session.cluster.coordinator.end(own, committed=False, deadline=deadline)

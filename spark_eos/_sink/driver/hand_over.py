@@ -1,8 +1,7 @@
-"""Planner worker, deliveryGuarantee at_least_once. End what exactly-once runs of the query left.
+"""Planner worker. Step 1 of a write at least once: end what exactly-once runs of the query left.
 
-A batch that was decided and not completed would hold back readers until its time-out, and its log
-would later call it committed. So it is completed first. What was lost of it is written by the run
-at least once, and the log is told that it does not owe these rows any more.
+A batch that is decided but not complete would block readers, and the log would call it committed
+later. So it is completed first. The run at least once writes what was lost, and the log notes that.
 """
 
 from dataclasses import replace
@@ -46,19 +45,21 @@ def hand_over(session: Session) -> None:
 
 
 def _check_nothing_open(session: Session, location: str, deadline: Deadline) -> None:
-    """Raise where an exactly-once run with another log has left something."""
     for listing in session.cluster.coordinator.list_open(deadline):
         parsed = parse_transactional_id(listing.transactional_id)
         if parsed is not None and parsed.query_id == session.query_id:
             raise OptionError(
-                f"{listing.transactional_id} is open: an exactly_once run of this query was not"
-                f" completed, and {location} is not its transaction log. Set transactionLog to its"
-                " log, or start the query once more with deliveryGuarantee exactly_once"
+                "{transactional_id} is open: an exactly_once run of this query was not completed,"
+                " and {location} is not its transaction log. Set {option} to the log of that run,"
+                " or start the query once more with deliveryGuarantee exactly_once",
+                transactional_id=listing.transactional_id,
+                location=location,
+                option="transactionLog",
             )
 
 
 def _write_off(query_id: str, log: TransactionLog) -> None:
-    """Log that the rows that were lost of the last batch are not owed any more."""
+    """Log that the lost rows of the last batch are no longer owed."""
     last = log.last_batch(query_id)
     lost = [r for r in last.records if r.state in ABORTED] if last is not None else []
     if last is not None and lost:
@@ -67,10 +68,8 @@ def _write_off(query_id: str, log: TransactionLog) -> None:
 
 
 def _written_off(record: TransactionRecord, at: datetime) -> list[TransactionRecord]:
-    """Its end, if that is not in the log yet, and then `Empty`: an id without rows."""
-    ended = []
+    """The end of the transaction, if it is not in the log yet, and then `Empty`: no rows."""
     if record.state is TransactionState.PREPARE_ABORT:
-        record = record.moved_to(TransactionState.COMPLETE_ABORT, at)
-        ended = [record]
-    empty = record.moved_to(TransactionState.EMPTY, at + _STEP)
-    return [*ended, replace(empty, partitions=())]
+        ended = record.moved_to(TransactionState.COMPLETE_ABORT, at)
+        return [ended, *_written_off(ended, at)]
+    return [replace(record.moved_to(TransactionState.EMPTY, at + _STEP), partitions=())]

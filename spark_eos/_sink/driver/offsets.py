@@ -1,7 +1,7 @@
-"""Commit worker. Step 4: the source offsets of the batch, in a transaction of the driver's own.
+"""Commit worker. Step 4: put the batch's source offsets into a transaction of the driver's own.
 
-It is prepared like a task's and decided with them: rows and offsets become visible by one decision.
-The offsets are where the batch ends, as Spark wrote them to the checkpoint before the batch ran.
+This transaction is prepared and decided like those of the tasks, so one decision makes rows and
+offsets visible. Spark wrote the batch's end offsets to the checkpoint before the batch ran.
 """
 
 import json
@@ -19,7 +19,7 @@ from spark_eos.errors import OptionError
 def prepare_offsets(
     session: Session, group_id: str, batch_id: int, deadline: Deadline
 ) -> PreparedTransaction:
-    """The open transaction that moves the group to where the batch ends."""
+    """The open transaction that moves the group to the end of the batch."""
     offsets = session.checkpoint.kafka_offsets(batch_id)
     _check_topics(session, group_id, offsets, deadline)
     options, groups = session.options, session.cluster.groups
@@ -29,7 +29,7 @@ def prepare_offsets(
         timeout_ms=options.transaction_timeout_ms,
         send_timeout_ms=options.api_timeout_ms,
     )
-    producer.partition_count(next(iter(offsets))[0], deadline)  # brings the connection up
+    producer.partition_count(next(iter(offsets))[0], deadline)  # makes the connection
     producer.begin(deadline)
     try:
         producer.send_offsets(offsets, groups.metadata(group_id), deadline)
@@ -43,10 +43,12 @@ def prepare_offsets(
 
 
 def _check_topics(session: Session, group_id: str, offsets: Offsets, deadline: Deadline) -> None:
+    fields = {"option": "group.id", "group_id": group_id}
     if not offsets:
         raise OptionError(
-            f"group.id '{group_id}' is set, and no source of the query reads from Kafka: there are"
-            " no offsets to commit. Remove group.id"
+            "{option} '{group_id}' is set, but no source of the query reads from Kafka. There are"
+            " no offsets to commit: remove {option}",
+            **fields,
         )
     checked = session.memory.source_topics
     new = sorted({topic for topic, _ in offsets} - checked)
@@ -56,8 +58,11 @@ def _check_topics(session: Session, group_id: str, offsets: Offsets, deadline: D
         session.cluster.metadata.partition_counts(new, deadline)
     except OptionError as error:
         raise OptionError(
-            f"group.id '{group_id}' can be moved only on the cluster that is written to, and the"
-            f" source's topic is not there: {error}"
+            "{option} '{group_id}' can be moved only on the cluster that the sink writes to. The"
+            " source's topic is not there: {error}",
+            topic=error.topic,
+            error=str(error),
+            **fields,
         ) from None
     new_offsets = {place: offset for place, offset in offsets.items() if place[0] in new}
     _check_ends(session, group_id, new_offsets, deadline)
@@ -65,9 +70,9 @@ def _check_topics(session: Session, group_id: str, offsets: Offsets, deadline: D
 
 
 def _check_ends(session: Session, group_id: str, offsets: Offsets, deadline: Deadline) -> None:
-    """A topic of the same name on another cluster, a mirror for example, is not the source's.
+    """Raise if the topics are on another cluster than the source's, for example on a mirror.
 
-    A leader that has just been elected may not know for a moment how far its log is committed.
+    The ends are asked for again, because a new leader may not know its committed end yet.
     """
     backoff = Backoff(deadline.at_most_s(OUTDATED_S))
     while True:
@@ -76,9 +81,13 @@ def _check_ends(session: Session, group_id: str, offsets: Offsets, deadline: Dea
         if not behind:
             return
         if not backoff.wait():
-            break
-    raise OptionError(
-        f"group.id '{group_id}' can be moved only on the cluster that is written to, and there"
-        f" {behind[0]} ends at {ends[behind[0]]}, before the batch's end at"
-        f" {offsets[behind[0]]}: the source reads another cluster. Remove group.id"
-    )
+            raise OptionError(
+                "{option} '{group_id}' can be moved only on the cluster that the sink writes to."
+                " There {partition} ends at {end}, before the batch's end at {offset}: the source"
+                " reads another cluster. Remove {option}",
+                option="group.id",
+                group_id=group_id,
+                partition=behind[0],
+                end=ends[behind[0]],
+                offset=offsets[behind[0]],
+            )

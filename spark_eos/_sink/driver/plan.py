@@ -1,12 +1,8 @@
-"""Planner worker. Before a micro-batch or a batch write: check the job against the cluster, then
-recover (step 1).
+"""Planner worker. Step 1: check the cluster, take the query over and recover it.
 
-The cluster is checked at the first batch that this process plans for a query, and the query is
-taken over from whichever driver had it before. Orphans are looked for then too, and whenever the
-log has not moved since the batch before, or does not have that one as complete: it failed or was
-stopped, and may have left something open. And every so often, because a task of a driver that was
-overtaken may open one late, under an id that no batch uses again for long. All may happen in the
-middle of a run, and are harmless there. A batch write has one batch, which is the first.
+The cluster is checked at the first plan of a query in this process; a batch write has one plan.
+Orphans are looked for then, after a batch that may have failed, and every 30 s: a task of an
+overtaken driver may open a transaction late, under an id that no batch uses for long.
 """
 
 from dataclasses import replace
@@ -25,12 +21,11 @@ from spark_eos._sink.driver.preflight import check_cluster
 from spark_eos._sink.driver.version import check_txn_version
 from spark_eos.errors import OperatorError
 
-# A look costs a request to each broker.
-_LOOK_FOR_ORPHANS_EVERY_S: Final = 30.0
+_LOOK_FOR_ORPHANS_EVERY_S: Final = 30.0  # each look costs a request to each broker
 
 
 def plan(session: Session) -> RecoveredQuery:
-    """Return what the tasks must know, when nothing of an earlier run is left over."""
+    """Return what the tasks must know, after ending what earlier runs left."""
     deadline, memory, now = session.deadline(), session.memory, session.clock.monotonic()
     is_first = not memory.planned or not session.is_streaming
     if is_first:
@@ -53,7 +48,7 @@ def plan(session: Session) -> RecoveredQuery:
     if is_first or _may_have_orphans(memory, recovered, now):
         abort_orphans(session, deadline)
         memory.orphans_at = now
-    if is_first and recovered.complete:  # behind the orphans: an open one may move the group
+    if is_first and recovered.complete:  # an open orphan would hold back the group
         restore_group_offsets(session, deadline)
     memory.planned, memory.last_batch_id = True, recovered.last_batch_id
     failpoint("planned")
@@ -61,8 +56,9 @@ def plan(session: Session) -> RecoveredQuery:
 
 
 def _has_gone_on(memory: Memory, last_batch_id: int | None) -> bool:
-    """Whether the log has a newer batch than before. If not, the query may have been started again,
-    on a log that may have been restored.
+    """Whether the log has a newer batch than at the last plan.
+
+    If not, the query may have been started again, on a log that may have been restored.
     """
     if last_batch_id is None or memory.last_batch_id is None:
         return last_batch_id is not None
@@ -77,14 +73,17 @@ def _may_have_orphans(memory: Memory, recovered: RecoveredQuery, now: float) -> 
 
 
 def _check_same_query(session: Session) -> None:
-    """A log inside of the checkpoint belongs to one query: the one that the checkpoint is of."""
+    """A log inside the checkpoint must know the checkpoint's query: see ownership.md."""
     options, log, query_id = session.options, session.log, session.query_id
     if not isinstance(options, SinkOptions) or options.log_is_shared:
         return
     if log.knows(query_id) or log.version == 0:
         return
     raise OperatorError(
-        f"the transaction log in checkpointLocation '{options.checkpoint_location}' holds another"
-        f" query than {query_id}: the checkpoint's file 'metadata' was replaced, and"
-        " the last batch could be written twice. Restore it, or start with a new checkpointLocation"
+        "the transaction log in {option} '{location}' holds another query than {query_id}. The"
+        " checkpoint's file 'metadata' was replaced, and the last batch could be written twice."
+        " Restore the file, or start with a new {option}",
+        option="checkpointLocation",
+        location=options.checkpoint_location,
+        query_id=query_id,
     )

@@ -1,4 +1,4 @@
-"""Task worker. Arrow record batches in, columns of Kafka records out."""
+"""Task worker. Step 2: convert Arrow record batches into columns of Kafka records."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,14 +11,13 @@ from spark_eos._protocol.offsets.topic_name import RULE, is_topic_name
 from spark_eos.errors import OptionError
 
 _COLUMNS: Final = ("key", "value", "topic", "partition", "timestamp", "headers")
-_SHOWN: Final = 60  # letters of a name that is wrong
+_SHOWN: Final = 60  # letters of a wrong name in an error
 _MICROSECONDS: Final = 1000
-# What a read shows for a record without a time: Kafka's -1, in milliseconds.
-_NO_TIME: Final = -1 * _MICROSECONDS
+_NO_TIME: Final = -1 * _MICROSECONDS  # a read shows this for a record without a time (Kafka's -1)
 
 
 def to_rows(batch: pa.RecordBatch, topic: str | None, *, include_headers: bool) -> Iterator[Rows]:
-    """The rows of a record batch, topic by topic, in their order."""
+    """The rows of a record batch by topic, each topic in the order of the batch."""
     columns = {name.lower(): batch.column(i) for i, name in enumerate(batch.schema.names)}
     columns = {name: columns[name] for name in _COLUMNS if name in columns}
     if not include_headers:
@@ -30,22 +29,26 @@ def to_rows(batch: pa.RecordBatch, topic: str | None, *, include_headers: bool) 
     topics = columns.pop("topic")
     if topics.null_count:
         raise OptionError(
-            f"column 'topic' is null in {topics.null_count} rows: each row needs a topic. Filter"
-            " them out, or set the option 'topic'"
+            "column 'topic' is null in {count} rows, but each row needs a topic. Filter these rows"
+            " out, or set the option '{option}'",
+            count=topics.null_count,
+            option="topic",
         )
     for name in pc.unique(topics).to_pylist():
         if not is_topic_name(name):
-            raise OptionError(f"column 'topic' holds '{name[:_SHOWN]}': {RULE}. Correct the column")
+            raise OptionError(
+                "column 'topic' holds '{topic}': {rule}. Correct the column",
+                topic=name[:_SHOWN],
+                rule=RULE,
+            )
         chosen = pc.equal(topics, name)
         of_topic = {key: column.filter(chosen) for key, column in columns.items()}
         yield _rows(name, of_topic, len(of_topic["value"]))
 
 
 def _rows(topic: str, columns: dict[str, pa.Array], count: int) -> Rows:
-    key = columns.get("key")
-    partition = columns.get("partition")
-    timestamp = columns.get("timestamp")
-    headers = columns.get("headers")
+    key, partition = columns.get("key"), columns.get("partition")
+    timestamp, headers = columns.get("timestamp"), columns.get("headers")
     return Rows(
         topic=topic,
         keys=[None] * count if key is None else _bytes(key),
@@ -66,20 +69,20 @@ def _bytes(column: pa.Array) -> list[bytes | None]:
 
 
 def _milliseconds(column: pa.Array) -> list[int | None]:
-    """Rounded down, as Spark does; null for the current time."""
-    # Numbers, which have no zone: Arrow would look for the session's, and reckon in local time.
+    """Rounded down, as Spark does. Null stands for the current time."""
+    # As numbers: for a timestamp Arrow would use the session's zone and compute in local time.
     micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
     micros = pc.if_else(pc.equal(micros, _NO_TIME), None, micros)
     earliest = pc.min(micros).as_py()
     if earliest is not None and earliest < 0:
         raise OptionError(
-            "column 'timestamp' holds a time before 1970, which Kafka does not take. Correct it, or"
-            " make it null: then the record has the current time"
+            "column 'timestamp' holds a time before 1970, which Kafka refuses. Correct it, or make"
+            " it null for the current time"
         )
     if earliest is not None and earliest < _MICROSECONDS:
         raise OptionError(
-            "column 'timestamp' holds 1970-01-01 00:00:00.000 UTC, which the Kafka client takes for"
-            " no time at all. Correct it, or make it null: then the record has the current time"
+            "column 'timestamp' holds 1970-01-01 00:00:00.000 UTC, which the Kafka client treats as"
+            " no time. Correct it, or make it null for the current time"
         )
     values: list[int | None] = pc.divide(micros, _MICROSECONDS).to_pylist()
     return values
@@ -91,6 +94,6 @@ def _headers(row: list[dict[str, Any] | None] | None) -> Headers | None:
     headers = [(header["key"], header["value"]) for header in row if header is not None]
     if len(headers) < len(row) or any(key is None for key, _ in headers):
         raise OptionError(
-            "column 'headers' holds a header without a key, which Kafka does not take"
+            "column 'headers' holds a header without a key, which Kafka refuses. Correct the column"
         )
     return headers

@@ -1,4 +1,4 @@
-"""Task worker. Where this task stands: the only file that reads Spark's TaskContext."""
+"""Task worker. What this task is. No other file reads Spark's TaskContext."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from spark_eos.errors import SparkEosError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One attempt at one partition of one micro-batch."""
+    """One attempt at one partition of one batch."""
 
     query_id: str
     run_id: str
@@ -18,11 +18,7 @@ class Task:
 
 
 def current_task() -> Task:
-    """The task that this Python worker runs.
-
-    `write` is given no batch id; Spark sets it as a local property of the job, with the ids of the
-    query and of the run.
-    """
+    """The task that this Python worker runs. Spark sets the ids as local properties of the job."""
     context = _context()
     query_id = context.getLocalProperty("sql.streaming.queryId")
     run_id = context.getLocalProperty("spark.jobGroup.id")
@@ -30,10 +26,7 @@ def current_task() -> Task:
     if query_id is None or run_id is None or batch_id is None:
         raise SparkEosError("the sink's write was called outside of a streaming query")
     return Task(
-        query_id=query_id,
-        run_id=run_id,
-        batch_id=int(batch_id),
-        partition=context.partitionId(),
+        query_id=query_id, run_id=run_id, batch_id=int(batch_id), partition=context.partitionId()
     )
 
 
@@ -45,9 +38,9 @@ def current_partition() -> int:
 def _context() -> TaskContext:
     context = TaskContext.get()
     if context is None:
-        # No number can stand for it: each is the transactional id of some task.
+        # No default partition is safe: each number names the transactional id of another task.
         raise SparkEosError(
-            "the sink's write was called outside of a Spark task: there is no partition whose"
-            " transactional id it may use. Write with df.write or df.writeStream"
+            "the sink's write was called outside of a Spark task, so it has no partition and no"
+            " transactional id. Write with df.write or df.writeStream"
         )
     return context

@@ -1,8 +1,7 @@
-"""Task worker. A digest of a partition's rows that does not depend on their order.
+"""Task worker. Step 2: a digest that tells whether a partition came back with the same rows.
 
-It answers one question: did this partition come back with the same rows? Behind a shuffle the same
-rows may come in another order, so row hashes are added up (a multiset hash). It is no protection
-against an adversary, only against a query that is not deterministic.
+After a shuffle the same rows may come in another order, so the hashes of the rows are added up (a
+multiset hash). The digest detects a query that is not deterministic, but not an adversary.
 """
 
 from collections.abc import Sequence
@@ -15,16 +14,13 @@ from pandas.util import hash_array  # type: ignore[import-untyped]
 from spark_eos._kafka.produce.rows import Rows
 from spark_eos._protocol.transactions.digest import RowsDigest
 
-# Odd and unrelated: each column counts on its own, so values that swap columns change the sum.
-_WEIGHTS: Final = tuple(
-    np.uint64(weight)
-    for weight in (
-        0x9E3779B97F4A7C15,
-        0xC2B2AE3D27D4EB4F,
-        0x165667B19E3779F9,
-        0xD6E8FEB86659FD93,
-        0xA0761D6478BD642F,
-    )
+# Odd and unrelated, so that values that swap columns change the sum.
+_WEIGHTS: Final = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xC2B2AE3D27D4EB4F),
+    np.uint64(0x165667B19E3779F9),
+    np.uint64(0xD6E8FEB86659FD93),
+    np.uint64(0xA0761D6478BD642F),
 )
 _ABSENT: Final = np.uint64(0x2545F4914F6CDD1D)
 
@@ -42,7 +38,7 @@ class RowDigest:
         others = (rows.partitions, rows.timestamps_ms, rows.headers)
         columns = (rows.keys, rows.values, *map(_as_bytes, others))
         topic = hash_array(np.array([rows.topic], dtype=object), categorize=False)[0]
-        with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is meant
+        with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is intended
             hashes = np.full(count, topic, dtype=np.uint64)
             for column, weight in zip(columns, _WEIGHTS, strict=True):
                 if column is not None:
@@ -51,7 +47,7 @@ class RowDigest:
         self.records += count
 
     def hexdigest(self) -> str:
-        """The digest as text, with the version of this way to make it."""
+        """The digest as text, with the version of its algorithm."""
         return str(RowsDigest(self.records, int(self._sum)))
 
 
@@ -75,7 +71,7 @@ def _as_bytes(column: Sequence[Any] | None) -> list[bytes | None] | None:
 
 
 def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: without it the sum would be linear in the columns."""
+    """The finalizer of splitmix64. Without it the sum would be linear in the columns."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return hashes ^ (hashes >> np.uint64(31))

@@ -1,8 +1,7 @@
 """Task worker. Step 3: prepare. Flush, check every delivery report, leave the transaction open.
 
-The message that goes to the driver names the transaction by producer id and epoch: with these two
-it can be committed or aborted from any process. The producer is dropped after this: one epoch, one
-transaction.
+With the producer id and the epoch, any process can commit or abort the transaction. The producer is
+not used again: each epoch has one transaction.
 """
 
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ def prepare(
     topic_ids: Mapping[str, str],
     deadline: Deadline,
 ) -> TaskResult:
-    """The result of a task whose rows are all in the broker's log, or are not to be sent."""
+    """The result of a task. All its rows are in the broker's log, or were skipped."""
     transaction = None
     if producer is not None:
         ids = tuple(sorted(topic_ids.items()))

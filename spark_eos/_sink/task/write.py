@@ -1,8 +1,7 @@
 """Task worker. Step 2: write the rows of one partition into a transaction of its own.
 
-A partition without rows costs no transaction: the producer is made with the first row. All rows are
-read in any case, because a stateful operator above the sink saves its state when its last row is
-taken.
+The first row makes the producer, so a partition without rows costs no transaction. All rows are
+read in any case, because a stateful operator above the sink saves its state with its last row.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,11 +30,14 @@ P = TypeVar("P", bound=IdempotentProducer)
 def write_partition(
     session: Session, task: Task, recovered: RecoveredQuery, batches: Iterator[pa.RecordBatch]
 ) -> TaskResult:
-    """Write and prepare one partition, or only read it where its rows are visible already."""
+    """Write and prepare one partition. If its rows are visible already, only read them."""
     if recovered.query_id != task.query_id:
         raise FencedError(
-            f"the checkpoint belongs to query {recovered.query_id}, and {task.query_id} is running:"
-            " checkpointLocation was replaced while the query ran"
+            "the checkpoint belongs to query {owner}, but {query_id} is running: {option} was"
+            " replaced while the query ran",
+            owner=recovered.query_id,
+            query_id=task.query_id,
+            option="checkpointLocation",
         )
     written = PartitionWrite(
         session.options,
@@ -49,19 +51,14 @@ def write_partition(
         else:
             written.skip(batches)
         failpoint("written")
-        result = prepare(
-            task.partition,
-            written.digest,
-            written.producer,
-            written.topic_ids,
-            session.deadline(),
-        )
+        producer, topic_ids = written.producer, written.topic_ids
+        result = prepare(task.partition, written.digest, producer, topic_ids, session.deadline())
         failpoint("prepared")
     return result
 
 
 def _producer(session: Session, task: Task) -> TransactionalProducer:
-    """The producer of this attempt. Its id is the partition's, so it fences earlier attempts."""
+    """The producer of this attempt. All attempts share one id, so it fences earlier attempts."""
     return session.cluster.producer(
         session.transactional_id(task.partition),
         batch_id=task.batch_id,
@@ -71,7 +68,7 @@ def _producer(session: Session, task: Task) -> TransactionalProducer:
 
 
 class PartitionWrite(Generic[P]):
-    """The rows of one task: their digest and, where they are sent, their producer."""
+    """The rows of one task: their digest, and their producer if they are sent."""
 
     def __init__(
         self,
@@ -95,13 +92,13 @@ class PartitionWrite(Generic[P]):
             producer.send(rows)
 
     def skip(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Read every row and send none: they are visible already."""
+        """Read every row and send none, because the rows are visible already."""
         for _ in self._read(batches):
             pass
 
     @contextmanager
     def aborting_on_failure(self) -> Iterator[None]:
-        """End the transaction where anything fails, so that it blocks no reader."""
+        """End the transaction if anything fails, so that it blocks no reader."""
         try:
             yield
         except BaseException:
@@ -119,7 +116,7 @@ class PartitionWrite(Generic[P]):
                 yield rows
 
     def _ready(self, topic: str) -> P:
-        """The producer, after a look that the topic is there; the first look also connects it."""
+        """The producer, after a check that the topic exists. The first check also connects it."""
         producer = self.producer or self._new_producer()
         deadline = self._deadline()
         if topic not in self._partition_counts:
@@ -133,13 +130,15 @@ class PartitionWrite(Generic[P]):
         return producer
 
     def _check_partitions(self, rows: Rows) -> None:
-        """Raise before a row is queued for a partition that is not there."""
         count = self._partition_counts[rows.topic]
         for partition in rows.partitions or ():
             if partition is not None and not 0 <= partition < count:
                 raise OptionError(
-                    f"column 'partition' holds {partition}, and topic '{rows.topic}' has"
-                    f" partitions 0 to {count - 1}. Correct the column, or leave it null"
+                    "column 'partition' holds {partition}, but topic '{topic}' has partitions 0 to"
+                    " {last}. Correct the column, or leave it null",
+                    partition=partition,
+                    topic=rows.topic,
+                    last=count - 1,
                 )
 
     def _deadline(self) -> Deadline:

@@ -30,7 +30,7 @@ NO_SPACE = (
     "spark_eos.errors.RetriableError: batch 16 of query x could not be written to the"
     " transaction log at x: No space left on device (os error 28)"
 )
-NO_ANSWER = "spark_eos.errors.RetriableError: batch 16 of query x is decided, and y is not known"
+NO_ANSWER = "spark_eos.errors.RetriableError: batch 16 of query x is decided, but y is not known"
 
 
 def a_run(*names, drivers=()):

@@ -137,7 +137,7 @@ restart: {limit: -1}
         "9: option kafka.bootstrap.servers is missing",
         "9: subscribe 'a b': ",
         "10: maxOffsetsPerTrigger 'abc': ",
-        "11: startingOffsets 'erliest': accepted are",
+        "11: startingOffsets 'erliest': accepted values are",
         "12: unknown option 'subscrib': did you mean 'subscribe'?",
         "15: option checkpointLocation is missing",
         "15: option kafka.bootstrap.servers is missing",

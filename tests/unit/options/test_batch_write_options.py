@@ -59,7 +59,7 @@ def test_at_least_once_needs_no_more_than_servers():
         (
             batch_write_options,
             SERVERS | {"transactionLog": "/log"},
-            "option txnAppId is missing: transactionLog remembers a write by txnAppId",
+            "option txnAppId is missing: a later run finds a write in transactionLog by txnAppId",
         ),
         (sink_options, SERVERS | {"txnAppId": "a"}, "option txnAppId is for batch writes only"),
         (

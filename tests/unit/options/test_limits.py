@@ -77,14 +77,14 @@ def test_strategy_is_that_of_the_start(strategy, expected):
     [
         (
             {"startingOffsets": ""},
-            "startingOffsets '': accepted are earliest, latest, group and JSON",
+            "startingOffsets '': accepted values are earliest, latest, group and JSON",
         ),
-        ({"startingOffsets": "newest"}, "startingOffsets 'newest': accepted are earliest"),
-        ({"startingOffsets": "5"}, "startingOffsets '5': accepted are earliest"),
-        ({"startingOffsets": "null"}, "startingOffsets 'null': accepted are earliest"),
-        ({"startingOffsets": '["a"]'}, "startingOffsets '[\"a\"]': accepted are earliest"),
+        ({"startingOffsets": "newest"}, "startingOffsets 'newest': accepted values are earliest"),
+        ({"startingOffsets": "5"}, "startingOffsets '5': accepted values are earliest"),
+        ({"startingOffsets": "null"}, "startingOffsets 'null': accepted values are earliest"),
+        ({"startingOffsets": '["a"]'}, "startingOffsets '[\"a\"]': accepted values are earliest"),
         ({"startingOffsets": "{}"}, "startingOffsets '{}': no topic is given"),
-        ({"endingOffsets": "never"}, "endingOffsets 'never': accepted are earliest"),
+        ({"endingOffsets": "never"}, "endingOffsets 'never': accepted values are earliest"),
         ({"endingOffsets": "{}"}, "endingOffsets '{}': no topic is given"),
         ({"startingOffsetsByTimestamp": ""}, "startingOffsetsByTimestamp '': "),
         ({"startingOffsetsByTimestamp": "latest"}, "startingOffsetsByTimestamp 'latest': "),
@@ -124,11 +124,11 @@ def test_batch_with_nothing_to_read_is_refused(options, text):
 @pytest.mark.parametrize(
     ("first", "last", "text"),
     [
-        ('{"a": {"0": 6}}', '{"a": {"0": 5}}', "of a-0 is 6, behind ending{}, which is 5"),
+        ('{"a": {"0": 6}}', '{"a": {"0": 5}}', "of a-0 is 6, after ending{}, which is 5"),
         (
             '{"a": {"0": 1, "1": 6}}',
             '{"a": {"0": 1, "1": 0}}',
-            "of a-1 is 6, behind ending{}, which is 0",
+            "of a-1 is 6, after ending{}, which is 0",
         ),
         (
             '{"a": {"0": 1}}',

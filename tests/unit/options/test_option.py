@@ -46,8 +46,11 @@ def test_name_that_somebody_else_reads_is_taken(name):
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("failondatalos", "did you mean 'failOnDataLoss'? accepted are failOnDataLoss, group.id"),
-        ("zzz", "accepted are failOnDataLoss, group.id, limit, ignored and kafka.*"),
+        (
+            "failondatalos",
+            "did you mean 'failOnDataLoss'? accepted options are failOnDataLoss, group.id",
+        ),
+        ("zzz", "accepted options are failOnDataLoss, group.id, limit, ignored and kafka.*"),
         ("bootstrap__servers", "did you mean 'kafka.bootstrap.servers'?"),
         ("timeout__ms", "did you mean 'kafka.timeout.ms'?"),
     ],
@@ -72,7 +75,7 @@ def test_two_names_of_an_option_may_say_the_same_and_nothing_else():
     assert given(group__id="g", kafka__group__id="g")[GROUP] == "g"
     assert given(kafka__group__id="g")[GROUP] == "g"
     (text,) = texts(given(group__id="g", kafka__group__id="h"))
-    assert text == "group.id and kafka.group.id do not say the same: give one"
+    assert text == "group.id and kafka.group.id have different values: give one of them"
 
 
 def test_every_mistake_is_told_and_the_error_names_the_first_option():

@@ -55,7 +55,7 @@ def test_options_do_not_know_case_and_travel():
     ("changes", "text"),
     [
         ({"topics": "x"}, "unknown option 'topics': did you mean 'topic'"),
-        ({"foo": "x"}, "unknown option 'foo': accepted are checkpointLocation, topic"),
+        ({"foo": "x"}, "unknown option 'foo': accepted options are checkpointLocation, topic"),
         ({"bootstrap.servers": "x"}, "did you mean 'kafka.bootstrap.servers'"),
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers is missing"),
         ({"kafka.bootstrap.servers": "host:port"}, "kafka.bootstrap.servers"),

@@ -24,9 +24,17 @@ def test_kafka_is_read_committed_and_the_log_says_where_to_end():
     [
         (batch_options, GIVEN, "option transactionLog is missing"),
         (batch_options, LOG | {"startingBatch": "-1"}, "startingBatch '-1': 0 to"),
-        (batch_options, LOG | {"startingBatch": "2", "endingBatch": "1"}, "2 is behind endingB"),
-        (batch_options, LOG | {"endingBatch": "1", "endingOffsets": "latest"}, "give one kind"),
-        (batch_options, LOG | {"endingBatch": "1", "startingTimestamp": "5"}, "give one kind"),
+        (batch_options, LOG | {"startingBatch": "2", "endingBatch": "1"}, "2 is after endingB"),
+        (
+            batch_options,
+            LOG | {"endingBatch": "1", "endingOffsets": "latest"},
+            "cannot be combined with startingBatch",
+        ),
+        (
+            batch_options,
+            LOG | {"endingBatch": "1", "startingTimestamp": "5"},
+            "cannot be combined with startingBatch",
+        ),
         (stream_options, LOG | {"startingBatch": "1"}, "startingBatch is for batch reads only"),
         (
             batch_options,

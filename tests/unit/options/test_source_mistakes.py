@@ -45,7 +45,7 @@ def test_stream_has_no_end(name):
         ({"startingTimestamp": "2", "endingTimestamp": "1"}, "startingTimestamp 2 is later than"),
         (
             {"startingOffsets": '{"a": {"0": 2}}', "endingOffsets": '{"a": {"0": 1}}'},
-            "startingOffsets of a-0 is 2, behind endingOffsets, which is 1",
+            "startingOffsets of a-0 is 2, after endingOffsets, which is 1",
         ),
         (
             {"startingOffsets": '{"a": {"0": 2}}', "endingOffsets": '{"a": {"1": 2}}'},
@@ -64,7 +64,7 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"bootstrap.servers": "h:1"}, "unknown option 'bootstrap.servers': did you mean 'kafka.b"),
         ({"startingOffset": "x"}, "unknown option 'startingoffset': did you mean 'startingOffsets"),
         ({"failOnDataLos": "x"}, "unknown option 'failondatalos': did you mean 'failOnDataLoss'?"),
-        ({"path": "x"}, "unknown option 'path': accepted are assign, subscribe"),
+        ({"path": "x"}, "unknown option 'path': accepted options are assign, subscribe"),
         ({"topic": "x"}, "unknown option 'topic': "),
         ({"checkpointLocation": "x"}, "unknown option 'checkpointlocation': "),
         ({"subscribe": ""}, "subscribe '': no topic is given"),
@@ -74,7 +74,7 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"minOffsetsPerTrigger": "6", "maxOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger 6 is"),
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger '0': 1 to 9223372036854775807"),
         ({"minOffsetsPerTrigger": "few"}, "minOffsetsPerTrigger 'few': 1 to"),
-        ({"maxTriggerDelay": ""}, "maxTriggerDelay '': accepted is a time such as 15m"),
+        ({"maxTriggerDelay": ""}, "maxTriggerDelay '': give a time such as 15m"),
         ({"maxTriggerDelay": "m"}, "maxTriggerDelay 'm': "),
         ({"maxTriggerDelay": "-1s"}, "maxTriggerDelay '-1s': "),
         ({"maxTriggerDelay": "1.5m"}, "maxTriggerDelay '1.5m': "),
@@ -85,15 +85,24 @@ def test_batch_without_anything_between_its_ends_is_refused(changes, text):
         ({"failOnDataLoss": ""}, "failOnDataLoss '': true or false is accepted"),
         ({"groupIdPrefix": " "}, "option groupIdPrefix is empty"),
         ({"kafka.group.id": ""}, "option kafka.group.id is empty"),
-        ({"isolation.level": "serializable"}, "isolation.level 'serializable': accepted are read_"),
-        ({"kafka.isolation.level": ""}, "kafka.isolation.level '': accepted are read_committed"),
+        (
+            {"isolation.level": "serializable"},
+            "isolation.level 'serializable': accepted values are read_",
+        ),
+        (
+            {"kafka.isolation.level": ""},
+            "kafka.isolation.level '': accepted values are read_committed",
+        ),
         ({"startingOffsets": "group"}, "startingOffsets 'group' needs option group.id"),
-        ({"group.id": "a", "kafka.group.id": "b"}, "group.id and kafka.group.id do not say"),
-        ({"group.id": "Ann", "kafka.group.id": "ann"}, "group.id and kafka.group.id do not say"),
+        ({"group.id": "a", "kafka.group.id": "b"}, "group.id and kafka.group.id have different"),
+        (
+            {"group.id": "Ann", "kafka.group.id": "ann"},
+            "group.id and kafka.group.id have different",
+        ),
         ({"kafka.max.request.size": "1"}, "option kafka.max.request.size is a setting of the Java"),
         (
             {"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"},
-            "isolation.level and kafka.isolation.level do not say the same",
+            "isolation.level and kafka.isolation.level have different values",
         ),
         ({"kafkaConsumer.pollTimeoutMs": "0"}, "kafkaConsumer.pollTimeoutMs '0': 1 to"),
         ({"fetchOffset.numRetries": "0"}, "fetchOffset.numRetries '0': 1 to 2147483647 tries"),
@@ -132,7 +141,7 @@ def test_empty_pattern_is_refused(pattern):
 )
 def test_pattern_that_is_no_regular_expression_is_refused(pattern):
     found = refusal(stream_options, SERVERS | {"subscribePattern": pattern})
-    assert found.startswith(f"subscribePattern '{pattern}': it is no regular expression: ")
+    assert found.startswith(f"subscribePattern '{pattern}': not a regular expression: ")
 
 
 def test_option_of_a_read_is_unknown_to_a_write():

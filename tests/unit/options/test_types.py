@@ -68,7 +68,7 @@ def test_text_is_no_boolean(value):
 
 def test_choice_has_no_case():
     assert choice("error", "latest")(" LATEST ") == "latest"
-    assert refusal(choice("error", "latest"), "never") == "accepted are error, latest"
+    assert refusal(choice("error", "latest"), "never") == "accepted values are error, latest"
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_duration(value, expected):
 
 @pytest.mark.parametrize("value", ["", "m", "-1s", "1.5m", "1 week"])
 def test_text_is_no_duration(value):
-    assert refusal(duration_ms, value) == "accepted is a time such as 15m, 30s or 500ms"
+    assert refusal(duration_ms, value) == "give a time such as 15m, 30s or 500ms"

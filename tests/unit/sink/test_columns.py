@@ -70,7 +70,7 @@ def test_topic_column_of_any_type_is_ignored_where_the_option_wins():
         ([VALUE, ("headers", headers("k", "v"))], "t", "'headers'"),
         ([VALUE, ("headers", headers(kind=S))], "t", "'headers'"),
         ([VALUE, ("timestamp", L)], "t", "'timestamp' is of type bigint"),
-        ([VALUE, ("VALUE", S)], "t", "'value' is there 2 times"),
+        ([VALUE, ("VALUE", S)], "t", "the frame has column 'value' 2 times"),
     ],
 )
 def test_refused(columns, topic, text):

@@ -229,7 +229,7 @@ def test_two_queries_that_come_at_the_same_time_are_told_apart_by_the_user(write
     assert ask(offsets, {OUT: 0}) == {OUT: 0}
     writer.decide(1, query_id=OTHER)
     writer.decide(1)
-    with pytest.raises(OptionError, match="/log has 2 queries: set queryId to one of them"):
+    with pytest.raises(OptionError, match=r"/log has 2 queries\. Set queryId to one of them"):
         ask(offsets, {OUT: 0})
 
 

@@ -36,7 +36,7 @@ def test_query_without_a_loss_warns_of_nothing(warnings):
 
 def test_topic_that_is_gone():
     offsets = stream(Topics({A0: 10}))
-    assert "b-0 does not exist any more, it was read up to offset 7" in loss(
+    assert "b-0 does not exist any more. It was read up to offset 7" in loss(
         end, offsets, {A0: 5, B0: 7}
     )
 
@@ -52,7 +52,7 @@ LEFT_OUT = [
 def test_topic_that_is_there_and_is_not_subscribed_any_more(given, told, warnings):
     topics = Topics({A0: 10, B0: 9})
     text = loss(end, stream(topics, given), {A0: 5, B0: 7})
-    assert f"{told} any more, it was read up to offset 7" in text
+    assert f"{told} any more. It was read up to offset 7" in text
     assert "gone" not in text
     assert "deleted" not in text
     assert end(stream(topics, given | GO_ON), {A0: 5, B0: 7}) == {A0: 10}
