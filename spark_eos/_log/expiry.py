@@ -48,10 +48,7 @@ class Expiry:
 
 
 def judge(
-    rows: Iterable[TransactionRecord],
-    tails: Mapping[str, Tail],
-    cutoffs: Cutoffs,
-    now: datetime,
+    rows: Iterable[TransactionRecord], tails: Mapping[str, Tail], cutoffs: Cutoffs, now: datetime
 ) -> Expiry:
     """Judge old rows. `tails` has an entry for each of their queries."""
     by_query: dict[str, _Group] = defaultdict(list)

@@ -261,18 +261,16 @@ def removals(files: Sequence[LiveFile]) -> list[RemoveAction]:
 
 
 def _statistics(rows: Any) -> str:
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    for name in ("version", "query_id", "batch_id", "entry_timestamp"):
-        values = pc.min_max(rows[name]).as_py()
-        low[name], high[name] = values["min"], values["max"]
-    low["entry_timestamp"] = _timestamp(low["entry_timestamp"])
-    high["entry_timestamp"] = _timestamp(high["entry_timestamp"])
-    nulls = dict.fromkeys(low, 0)
+    names = ("version", "query_id", "batch_id", "entry_timestamp")
+    bounds = {name: pc.min_max(rows[name]).as_py() for name in names}
+    times = bounds["entry_timestamp"]
+    for end in ("min", "max"):
+        times[end] = times[end].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
     return json.dumps(
-        {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+        {
+            "numRecords": rows.num_rows,
+            "minValues": {name: bounds[name]["min"] for name in names},
+            "maxValues": {name: bounds[name]["max"] for name in names},
+            "nullCount": dict.fromkeys(names, 0),
+        }
     )
-
-
-def _timestamp(value: datetime) -> str:
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"

@@ -6,6 +6,7 @@ is detected before a row is written. Two drivers that create the log at the same
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -97,11 +98,10 @@ def unreadable_error(location: str, error: Exception) -> SparkEosError:
             cause=cause_of(error),
         )
     return CorruptLogError(
-        "the transaction log at {location} cannot be opened: {cause}. Files of its folder {folder}"
-        " were deleted or changed by hand, or lost with a disk. {advice}",
+        "the transaction log at {location} cannot be opened: {cause}. Files of its folder"
+        " _delta_log were deleted or changed by hand, or lost with a disk. {advice}",
         location=location,
         cause=cause_of(error),
-        folder=_COMMITS,
         advice=PUT_BACK,
     )
 
@@ -116,16 +116,15 @@ def missing_error(location: str) -> SparkEosError:
     )
 
 
-def missing_columns(table: DeltaTable) -> set[str]:
-    """The columns of this release that the table does not have."""
-    return set(SCHEMA.names) - {field.name for field in table.schema().fields}
-
-
 def has_own_columns(table: DeltaTable) -> bool:
     """Whether the table has exactly the columns of this release. The log of an older release has
     fewer. A person may have added columns: they stay empty.
     """
-    return [field.name for field in table.schema().fields] == list(SCHEMA.names)
+    return _columns(table) == list(SCHEMA.names)
+
+
+def _columns(table: DeltaTable) -> list[str]:
+    return [field.name for field in table.schema().fields]
 
 
 def check_exists(location: str, storage_options: Mapping[str, str]) -> None:
@@ -190,10 +189,8 @@ def _create(location: str, uri: str, options: dict[str, str]) -> DeltaTable:
         )
     except Exception as error:
         # Another driver may have created the table in the meantime.
-        try:
+        with suppress(TableNotFoundError, OSError):
             return DeltaTable(uri, storage_options=options)
-        except (TableNotFoundError, OSError):
-            pass
         raise RetriableError(
             "the transaction log at {location} cannot be created: {cause}. Let the driver's user"
             " write there, see whether the disk is full, or set the option {option} to another"
@@ -213,10 +210,9 @@ def _check_empty(location: str, uri: str, options: dict[str, str]) -> None:
     strange = [n for n in names if n != _COMMITS and not PurePosixPath(n).name.startswith(".")]
     if any(is_data_file(name) for name in strange):
         raise CorruptLogError(
-            "the transaction log at {location} has lost its folder {folder}, which says what was"
+            "the transaction log at {location} has lost its folder _delta_log, which says what was"
             " decided. Only its data files are left. {advice}",
             location=location,
-            folder=_COMMITS,
             advice=PUT_BACK,
         )
     if strange:
@@ -239,12 +235,12 @@ def _check_table(location: str, table: DeltaTable) -> None:
             " {columns}). Set the option {option} to another path",
             location=location,
             name=metadata.name,
-            columns=[field.name for field in table.schema().fields][:5],
+            columns=_columns(table)[:5],
             option="transactionLog",
         )
     check_record_version(int(found), location)
     check_record_version(max((file.max_version for file in live_files(table)), default=0), location)
-    missing = missing_columns(table) - ADDED_COLUMNS.keys()
+    missing = {*SCHEMA.names} - {*_columns(table)} - ADDED_COLUMNS.keys()
     if missing:
         raise ForeignTableError(
             "the transaction log at {location} lacks the columns {columns}. It was changed by hand."

@@ -1,13 +1,8 @@
 """Driver. Refuse a log that lies inside of a table or a checkpoint, or contains one.
 
 Clean-up, backup and restore work on whole folders, and a log that was set back could lose or double
-rows. So these cases are refused when the log is opened to write, before anything is created:
-
-| the log's folder | what |
-|---|---|
-| lies inside of | another log, or a Delta table that would vacuum it |
-| lies inside of | the checkpoint of another query; the query's own is the default layout |
-| contains | a Delta table or a checkpoint, at any depth |
+rows. So the log is checked when it is opened to write, before anything is created. Only the query's
+own checkpoint may contain the log: that is the default layout.
 
 A folder that this user may not read counts as empty: an object store may grant only the log's
 folder. The cost there is three requests for each folder above the log, and a listing of the log's

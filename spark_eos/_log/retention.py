@@ -1,18 +1,10 @@
 """Driver, after a batch. Keep the cost of an append independent of the age of the log.
 
-At each append delta-rs replays the commits since the last checkpoint, lists the folder of commits,
-and copies its list of live files. So all three must stay small:
-
-| what grows | kept small by | every |
-|---|---|---|
-| commits since the checkpoint | a checkpoint | 32 commits |
-| live files | merging them in levels, as an LSM tree does | 32 files of a level |
-| commit files | removal of those far behind a checkpoint | 64 commits |
-| removed data files | removal after four to five hours (vacuum.py) | 1,024 commits |
-| rows | expiry (expiry.py) | 1,024 commits |
-
-Maintenance has its own snapshot, so the snapshot of the driver does not move. A rewrite conflicts
-with another rewrite, but not with an append. A failure is a warning: the next round tries again.
+An append costs more with each commit since the last checkpoint, each commit file and each live
+file, see docs/design/log.md. Here a checkpoint, merges in levels as in an LSM tree, clean-up and
+expiry keep their numbers small. Maintenance has its own snapshot, so that of the driver stays. A
+rewrite conflicts with another rewrite, but not with an append. If it fails, the next round tries
+again.
 """
 
 import json

@@ -1,22 +1,12 @@
 """Driver, after a batch. Delete the data files of the log that nobody can need any more.
 
-The log's folder may hold files of others. So candidates are only regular files directly in it that
-have the name of a data file of this log. A candidate is deleted if nobody can need it:
+Only files that this log wrote are candidates, see docs/design/log.md. Half-hourly snapshots of the
+live files are stored. Call P a stored snapshot that is two hours old. A file is deleted if it is
+not live, if P does not name it, and if it was two hours old already at the time of P.
 
-| who may need it | is protected because |
-|---|---|
-| a reader of the newest snapshot | the snapshot is refreshed first |
-| a driver that is about to commit it | only old files are deleted |
-| a reader of an older snapshot | the files of past snapshots are stored |
-
-The age of a file does not protect a reader, because a file may be live for days before a rewrite
-replaces it. So the names of the live files are stored with their time every half hour. Call P a
-stored snapshot that is two hours old. A file is deleted if it is not live, if P does not name it,
-and if it was two hours old already at the time of P.
-
-Why such a file was removed at least two hours ago. Suppose it was removed later than P. Then it was
-live in P, or it was added after P. But P does not name it. And it was not added after P, because no
-writer waits for two hours between its file and its commit.
+So only files that were removed at least two hours ago are deleted. Suppose a file was removed later
+than P. Then it was live in P, or it was added after P. But P does not name it. And it was not added
+after P, because no writer waits for two hours between its file and its commit.
 
 Tombstones in Delta would be exact, but each checkpoint would carry 7,200 of them at one append a
 second. A past snapshot has about a hundred names. If the stored snapshots are lost or unreadable,

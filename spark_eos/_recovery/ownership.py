@@ -7,7 +7,7 @@ driver is a Spark application with a log: a query that is restarted in it needs 
 
 import logging
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos._endtxn.decided_here import check_decided_here
@@ -51,6 +51,14 @@ _UNLOGGED: Final = (Position.TAKEN_OVER, Position.FORGOTTEN, Position.AHEAD, Pos
 Descriptions = dict[str, TransactionDescription | None]
 
 
+class _Look(NamedTuple):
+    """The id whose epoch the log knows, what Kafka has of it, and how that fits to the log."""
+
+    name: str
+    found: TransactionDescription | None
+    where: Position
+
+
 class Ownership:
     """The claim of this driver on one query."""
 
@@ -70,35 +78,32 @@ class Ownership:
         """Make this driver the one that may decide. Raises if the log is older than Kafka."""
         # Checked before a start is logged: a cluster that is named by mistake must leave no trace.
         check_decided_here(self.session, self._unfinished(), deadline)
-        name, found, where = self._checked(deadline)
+        look = self._checked(deadline)
         is_owner = self.log.driver(self.query_id) == self.session.driver
-        if not is_owner or where not in (Position.CURRENT, Position.NOT_MOVED):
-            self._start(name, found, where, deadline)
+        if not is_owner or look.where not in (Position.CURRENT, Position.NOT_MOVED):
+            self._start(look, deadline)
         token = self.log.token(self.query_id)
         # A pending decision is completed under the new epoch, so the epoch must say "decided".
         completes = self._pending() and token is not None and not token.may_decide
         # With a new prefix, the decisions to come move another id and not this one.
-        if completes or name != self.transactional_id:
-            self._log_move(name, deadline)
+        if completes or look.name != self.transactional_id:
+            self._log_move(look.name, deadline)
 
-    def _checked(self, deadline: Deadline) -> tuple[str, TransactionDescription | None, Position]:
+    def _checked(self, deadline: Deadline) -> _Look:
         """As `_look`. Raises also if the log cannot be the one that the query wrote to."""
         while True:
-            found = self._look(deadline)
+            look = self._look(deadline)
             seen = self.log.token(self.query_id)
-            if found[2] is not Position.AHEAD:  # a person has accepted that the log is older
+            # AHEAD is returned only if a person has accepted that the log is older.
+            if look.where is not Position.AHEAD:
                 check_log_is_the_querys(self.session, deadline)
             # If the token has changed, another driver was started after the look at Kafka.
             if self.log.token(self.query_id) == seen:
-                return found
+                return look
 
-    def _look(
-        self, deadline: Deadline, mark: int | None = None
-    ) -> tuple[str, TransactionDescription | None, Position]:
-        """The id whose epoch the log knows, what Kafka has of it, and how that fits to the log.
-
-        What does not fit is asked for again: another driver may be about to log its start, or a
-        coordinator may be outdated. `mark` is that of a start that this driver has made.
+    def _look(self, deadline: Deadline, mark: int | None = None) -> _Look:
+        """Compare Kafka with the log, and again while they do not fit: another driver may be about
+        to log its start, or a coordinator may be outdated. `mark` is that of this driver's start.
         """
         backoff = Backoff(deadline.at_most_s(OUTDATED_S))
         while True:
@@ -111,23 +116,21 @@ class Ownership:
             if restored is not None:
                 where, sign = Position.OUTDATED, restored
             if sign is None or where not in (Position.AHEAD, Position.OUTDATED):
-                return name, found, where
+                return _Look(name, found, where)
             if self._log_has_moved():
                 continue
             may_pass = where is Position.OUTDATED or mark == sign.timeout_ms
             if not may_pass or not backoff.wait():
                 self._accept_or_raise(where, sign, deadline)
-                return name, found, where
+                return _Look(name, found, where)
 
-    def _start(
-        self, name: str, found: TransactionDescription | None, where: Position, deadline: Deadline
-    ) -> None:
+    def _start(self, look: _Look, deadline: Deadline) -> None:
         """Move the epoch to one that no other driver has, and log it."""
         backoff = Backoff(deadline)
         mark = self._new_mark(decides=False)
         while True:
-            started = self._started(name, found, where, mark, deadline)
-            if started is not None and self._log_start(name, started, mark, deadline):
+            started = self._started(look, mark, deadline)
+            if started is not None and self._log_start(look.name, started, mark, deadline):
                 return
             if not backoff.wait():
                 raise BrokerUnreachableError(
@@ -136,17 +139,11 @@ class Ownership:
                     query_id=self.query_id,
                 )
             self.log.refresh()
-            name, found, where = self._look(deadline, mark)
+            look = self._look(deadline, mark)
 
-    def _started(
-        self,
-        name: str,
-        found: TransactionDescription | None,
-        where: Position,
-        mark: int,
-        deadline: Deadline,
-    ) -> ProducerEpoch | None:
+    def _started(self, look: _Look, mark: int, deadline: Deadline) -> ProducerEpoch | None:
         """The epoch of this driver's start; None if the driver has to look again."""
+        name, found, where = look
         seen = None if found is None else ProducerEpoch.of(found.identity)
         if found is not None and found.timeout_ms == mark:
             return seen  # an earlier request was made, but its answer was lost
