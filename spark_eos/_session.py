@@ -1,8 +1,8 @@
 """Every process. What a process has in hand for one query: cluster, log, checkpoint and clock.
 
 Spark reuses its Python workers while a query is busy, and lets them die when it is idle. So what a
-session keeps from batch to batch only saves time: a step that finds nothing looks for itself. No
-other object keeps anything. Imports stand in the functions: a task worker loads no Delta.
+session keeps from batch to batch only saves time: a step that finds nothing looks for itself.
+Imports stand in the functions: a task worker loads no Delta.
 """
 
 import hashlib
@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 # Spark gives each application random names for these folders.
 _APPLICATION: Final = "SPARK_LOCAL_DIRS"
+# Random numbers keep two drivers apart.
 _chance: Final = random.SystemRandom().random
 _PROCESS: Final = str(_chance())
 # More queries than a driver has. An endless series of batch writes needs a limit.
@@ -149,10 +150,8 @@ class Session:
         return log
 
     def topic_id(self, topic: str, run_id: str, deadline: Deadline) -> str | None:
-        """The topic's id, asked once per run; None if the cluster gives none.
-
-        If the id is the same at the decision, the rows are in this topic. So an old answer is good
-        enough within a run. Before a new run a person may have replaced the topic.
+        """The topic's id; None if the cluster gives none. It is compared at the decision, so it may
+        be old. It is asked for once per run: a person may replace the topic between two runs.
         """
         if run_id != self._run_id:
             self._run_id, self._topic_ids = run_id, {}
@@ -227,8 +226,8 @@ class Sessions:
         self._kept: dict[object, Session | ReadSession] = {}
 
     def of(self, options: WriteOptions, query_id: str | None) -> Session:
-        """The session of a query, with the options of this step. If `query_id` is None, the
-        checkpoint has it. The options of a batch write have it always.
+        """The session of a query, with the options of this step. `query_id` may be None if the
+        checkpoint or the options of a batch write have it.
         """
         log, checkpoint = log_location(options), checkpoint_location(options)
         if query_id is None and checkpoint is not None:

@@ -1,10 +1,8 @@
-"""Driver. Sync commits of the log to a local disk.
+"""Driver. Sync commits of the log to a local disk, see docs/design/log.md.
 
-delta-rs never syncs a file, so a power cut takes the commits of the last seconds. If a decision is
-lost after EndTxn, it is taken again, and its rows are visible twice. So a writer syncs each commit,
-together with all commits before it: a commit counts only above these. A process that acts on the
-commit of another process syncs it first, because its writer may have died too early. An object
-store needs no sync. See docs/design/log.md.
+delta-rs never syncs a file, so a power cut takes the commits of the last seconds. A decision that
+is lost after EndTxn would be taken again. A commit counts only above all commits before it, so
+these are synced too. A process that acts on a commit of another process syncs it first.
 """
 
 import errno

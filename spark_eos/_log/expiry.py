@@ -98,9 +98,7 @@ def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
 
 
 def _tombstones(rows: _Group, at: datetime) -> _Group:
-    """One row per id, from its newest whole batch. A row of an aborted version of an application
-    would count as written.
-    """
+    """One row per id, from its newest whole batch: a tombstone counts as written."""
     batches: dict[int, _Group] = defaultdict(list)
     for row in rows:
         batches[row.batch_id].append(row)

@@ -59,17 +59,15 @@ class LiveFile:
     @property
     def level(self) -> int:
         """How often its rows were compacted: 0 is a file of one append."""
-        match = _COMPACTED.fullmatch(self.path)
-        if match:
+        if match := _COMPACTED.fullmatch(self.path):
             return int(match[1])
         # A big file may be from an OPTIMIZE by hand. It is left alone.
         return 0 if self.size < _SMALL_BYTES else _NO_LEVEL
 
     def may_hold(self, query_id: str, since: datetime, until: datetime) -> bool:
         """Whether the file can hold rows of the query with an entry timestamp in this range."""
-        return (
-            self._may_hold_query(query_id) and self.min_entry <= until and self.max_entry >= since
-        )
+        in_range = self.min_entry <= until and self.max_entry >= since
+        return in_range and self._may_hold_query(query_id)
 
     def may_hold_batch(self, query_id: str, batch_id: int) -> bool:
         """Whether the file can hold rows of this batch."""

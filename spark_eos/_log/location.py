@@ -33,12 +33,6 @@ PUT_BACK: Final = (
 )
 VERSION_PROPERTY: Final = "spark-eos.recordVersion"
 
-# Minutes and not Delta's week: a checkpoint carries all tombstones of this time. The files
-# themselves stay longer, see vacuum.py.
-REMOVED_FILE_RETENTION: Final = "interval 10 minutes"
-# Only on object stores: there commits are removed by age.
-COMMIT_RETENTION: Final = "interval 10 minutes"
-
 # A retry costs a few milliseconds. With 20 queries on a table some commits need several.
 COMMIT_RETRIES: Final = 200
 
@@ -51,10 +45,12 @@ PROPERTIES: Final[Mapping[str, str]] = {
     "delta.appendOnly": "true",
     # Only what selects files: statistics are a part of the cost of each commit.
     "delta.dataSkippingStatsColumns": "version,query_id,batch_id,entry_timestamp",
-    "delta.deletedFileRetentionDuration": REMOVED_FILE_RETENTION,
-    # Maintenance removes commits, not each writer after each commit.
+    # Minutes and not Delta's week: a checkpoint carries all tombstones of this time. The files
+    # themselves stay longer, see vacuum.py.
+    "delta.deletedFileRetentionDuration": "interval 10 minutes",
+    # Maintenance removes commits. It does so by age only on object stores, see retention.py.
     "delta.enableExpiredLogCleanup": "false",
-    "delta.logRetentionDuration": COMMIT_RETENTION,
+    "delta.logRetentionDuration": "interval 10 minutes",
 }
 
 

@@ -1,12 +1,9 @@
 """Driver. Refuse a log that lies inside of a table or a checkpoint, or contains one.
 
 Clean-up, backup and restore work on whole folders, and a log that was set back could lose or double
-rows. So the log is checked when it is opened to write, before anything is created. Only the query's
-own checkpoint may contain the log: that is the default layout.
-
-A folder that this user may not read counts as empty: an object store may grant only the log's
-folder. The cost there is three requests for each folder above the log, and a listing of the log's
-own folder without its commits. See docs/design/log.md.
+rows, see docs/design/log.md. A folder that this user may not read counts as empty: an object store
+may grant only the log's folder. The cost there is three requests for each folder above the log, and
+a listing of the log's own folder without its commits.
 """
 
 from collections.abc import Mapping

@@ -61,7 +61,7 @@ SCHEMA: Final = pa.schema(
         ("acknowledged", pa.string()),
     ]
 )
-# Columns that are fields of `TransactionRecord` under the same name, with the same value.
+# Columns that are fields of `TransactionRecord`, with the same name and value.
 _SAME_IN_BOTH: Final = frozenset(SCHEMA.names) & {f.name for f in fields(TransactionRecord)} - {
     "topic_ids"
 }
@@ -141,9 +141,7 @@ def newest_per_id(records: Iterable[TransactionRecord]) -> list[TransactionRecor
 
 def _row(record: TransactionRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in _SAME_IN_BOTH} | {
-        "transactional_id": record.identity.transactional_id,
-        "producer_id": record.identity.producer_id,
-        "producer_epoch": record.identity.producer_epoch,
+        **asdict(record.identity),
         "transaction_status": record.state.wire_name,
         "transaction_partitions": [asdict(p) for p in record.partitions],
         "topic_ids": [{"topic": t, "topic_id": i} for t, i in record.topic_ids] or None,
@@ -153,11 +151,7 @@ def _row(record: TransactionRecord) -> dict[str, Any]:
 def _record(row: dict[str, Any]) -> TransactionRecord:
     check_record_version(row["version"], f"row of {row['transactional_id']}")
     return TransactionRecord(
-        identity=ProducerIdentity(
-            transactional_id=row["transactional_id"],
-            producer_id=row["producer_id"],
-            producer_epoch=row["producer_epoch"],
-        ),
+        identity=ProducerIdentity(**{f.name: row[f.name] for f in fields(ProducerIdentity)}),
         state=state_named(row["transaction_status"]),
         partitions=tuple(PartitionOffsets(**p) for p in row["transaction_partitions"]),
         topic_ids=tuple((one["topic"], one["topic_id"]) for one in row["topic_ids"] or ()),

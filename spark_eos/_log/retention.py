@@ -1,10 +1,8 @@
 """Driver, after a batch. Keep the cost of an append independent of the age of the log.
 
 An append costs more with each commit since the last checkpoint, each commit file and each live
-file, see docs/design/log.md. Here a checkpoint, merges in levels as in an LSM tree, clean-up and
-expiry keep their numbers small. Maintenance has its own snapshot, so that of the driver stays. A
-rewrite conflicts with another rewrite, but not with an append. If it fails, the next round tries
-again.
+file, see docs/design/log.md. Maintenance keeps their numbers small. It works on a snapshot of its
+own, so the driver's does not move. A rewrite conflicts with other rewrites, but not with an append.
 """
 
 import json
@@ -35,8 +33,8 @@ _LOG = logging.getLogger(__name__)
 CHECKPOINT_EVERY: Final = 32
 CLEAN_LOG_EVERY: Final = 64
 EXPIRE_EVERY: Final = 1024
-# How many files of a level are merged into one of the next. Only 8 at the last level, so that no
-# merge takes long: its files hold 8,192 appends, and a week at one a second is 74 files.
+# How many files of a level are merged into one of the next, as in an LSM tree. Only 8 at the last,
+# so that no merge takes long: its files hold 8,192 appends, and a week at one a second is 74 files.
 FAN_IN: Final = (32, 32, 8)
 # The application id of all rewrites: it makes the second of two a conflict. delta-rs 1.6.6 lets two
 # commits remove the same file, and keeps both outputs: every row twice.
@@ -83,7 +81,7 @@ class Schedule:
 def run_maintenance(
     store: FileStore, tasks: Sequence[MaintenanceTask], retention: Retention
 ) -> None:
-    """Run the tasks in this order. Raise only an error of this project: the log is broken."""
+    """Run the tasks in this order. Only a broken log raises: other failures wait for a next run."""
     try:
         table = LogTable(store)
         for task in tasks:
@@ -137,14 +135,14 @@ def expire(table: LogTable, retention: Retention, now: datetime) -> None:
 
 
 def clean_log(table: LogTable) -> None:
-    """Delete the commit files before a checkpoint that is far behind, oldest first. So what is left
-    is a log without a gap, also if this is interrupted.
-    """
+    """Delete the commit files before a checkpoint that is far behind."""
     store = table.files
     if not store.is_local:  # it lists from a given name on, so old commits cost no time
         table.delta.cleanup_metadata()
         return
-    names = sorted(store.list_names("_delta_log"))
+    names = sorted(
+        store.list_names("_delta_log")
+    )  # the oldest first: an interruption leaves no gap
     checkpoints = [int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name))]
     start = max((v for v in checkpoints if v <= table.version - KEEP_COMMITS), default=0)
     old = [name for name in names if (match := _COMMIT.fullmatch(name)) and int(match[1]) < start]

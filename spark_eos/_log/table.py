@@ -1,7 +1,6 @@
 """Driver and snapshot reader. The Delta table of the log: one snapshot, its files, and commits.
 
-This class knows how deltalake reads and writes rows. `TransactionLog` knows what the rows mean.
-The simulation replaces this class by a table in memory.
+`TransactionLog` knows what the rows mean. The simulation has a table in memory instead of this one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,9 +37,7 @@ class LogTable:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the commit file of this version is gone or another one: a folder that was
-        restored or created again may have as many commits.
-        """
+        """Whether the commit file of this version is gone, or another one after a restore."""
         return self._mark != self.files.commit_mark(self.version)
 
     def refresh(self) -> None:
@@ -74,9 +71,7 @@ class LogTable:
         return self.files.read_table(self.live_files()).sort_by("entry_timestamp")
 
     def commit(self, records: Sequence[TransactionRecord], transactions: Mapping[str, int]) -> None:
-        """Append rows, or none, with application transactions. Delta refuses the commit if a newer
-        one than this snapshot has an application transaction with one of these ids.
-        """
+        """Append rows, or none. Refused if a commit since this snapshot has one of these ids."""
         properties = CommitProperties(
             app_transactions=[Transaction(*pair) for pair in transactions.items()],
             max_commit_retries=COMMIT_RETRIES,

@@ -1,7 +1,7 @@
-"""Driver and snapshot reader. The log as one object.
+"""Driver and snapshot reader. The log as one object, with a snapshot of the table.
 
-An object holds a snapshot of the table. An append is valid for that snapshot: if another driver has
-moved the query since, the append is fenced and writes nothing. Other queries do not matter.
+An append is valid for the snapshot: if another driver has moved the query since, the append is
+fenced and writes nothing. Other queries do not matter.
 
 Why exactly one of two drivers wins. Both start from the same newest entry of the query. Delta takes
 one commit after the other, and delta-rs refuses a commit if one in between has application
@@ -10,7 +10,7 @@ entry is compared once more before the next commit.
 
 Why an append that returned stays in the log. It is on the disk (durable.py), and it was found in
 the newest snapshot. Without that look a frozen driver could write a version that nobody reads any
-more, because old commit files are removed (retention.py).
+more, because old commit files are removed.
 """
 
 import logging
@@ -61,9 +61,7 @@ class TransactionLog:
         retention: Retention | None = None,
         checkpoint: str | None = None,
     ) -> "TransactionLog":
-        """Open or create the log at a path, a `file:` URI or an object store's URI. The log may lie
-        inside of `checkpoint`, which is the query's own, and of no other checkpoint.
-        """
+        """Open or create the log. It may lie inside of `checkpoint`, which is the query's own."""
         check_nesting(location, storage_options or {}, checkpoint)
         return cls(location, LogTable.open(location, storage_options or {}), retention)
 
@@ -171,9 +169,7 @@ class TransactionLog:
         return newest_per_id(from_table(self.records()))
 
     def start(self, query_id: str, driver: int, token: Token, *, start_mark: int) -> bool:
-        """Log the start of a driver in a commit without rows: it fences every older driver. Return
-        False if the query was moved since this snapshot.
-        """
+        """Log the start of a driver, which fences older ones. False if the query was moved."""
         seen = self._tail(query_id)
         wanted = replace(seen, driver=driver, token=token, start_mark=start_mark)
         try:
@@ -232,7 +228,7 @@ class TransactionLog:
         except OSError as error:
             raise RetriableError(
                 "the transaction log at {location} could not be synced to its disk: {cause}."
-                " Nothing that it says was completed. Start the query again",
+                " No decision in it was completed. Start the query again",
                 location=self.location,
                 cause=error,
             ) from error
@@ -282,8 +278,7 @@ class TransactionLog:
         except Exception as error:
             raise RetriableError(
                 "it is not known whether batch {batch_id} of query {query_id} is in the transaction"
-                " log at {location}, which cannot be read: {cause}. Start the query again: it will"
-                " look",
+                " log at {location}, which cannot be read: {cause}. Start the query again",
                 batch_id=wanted.batch_id,
                 query_id=wanted.query_id,
                 location=self.location,

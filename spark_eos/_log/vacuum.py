@@ -8,9 +8,8 @@ So only files that were removed at least two hours ago are deleted. Suppose a fi
 than P. Then it was live in P, or it was added after P. But P does not name it. And it was not added
 after P, because no writer waits for two hours between its file and its commit.
 
-Tombstones in Delta would be exact, but each checkpoint would carry 7,200 of them at one append a
-second. A past snapshot has about a hundred names. If the stored snapshots are lost or unreadable,
-clean-up starts two hours later.
+A past snapshot has about a hundred names. Tombstones of two hours in Delta would be 7,200 in each
+checkpoint, at one append a second. If the stored snapshots are lost, clean-up starts later.
 """
 
 import json

@@ -1,8 +1,7 @@
 """Planner worker, at a start. Does the checkpoint still say what the last batch read?
 
-Spark goes on where the newest file in `offsets/` ends. If a person edits that file, rows come twice
-or never. The log has a digest of the file of each batch that wrote rows. A batch that runs again is
-compared when it is decided (replay.py). See docs/design/ownership.md.
+Spark goes on where the newest file in `offsets/` ends. If a person edits it, rows come twice or
+never. A batch that runs again is compared when it is decided. See docs/design/ownership.md.
 """
 
 from spark_eos._deadline import Deadline

@@ -1,8 +1,8 @@
 """Planner worker, at the first batch of a run. Put back the offsets of a group that have expired.
 
 Brokers delete the offsets of a group without members that nothing moved for
-offsets.retention.minutes. Then a consumer that takes the group over would start somewhere else,
-although the query read nothing since. The log still has the offsets of the last batch.
+offsets.retention.minutes, and a consumer that takes over would start somewhere else. The log still
+has the offsets of the last batch.
 """
 
 import json
@@ -18,8 +18,8 @@ _LOG = logging.getLogger(__name__)
 
 
 def restore_group_offsets(session: Session, deadline: Deadline) -> None:
-    """Put back the offsets of the last complete batch, if the query moves a group. Call this after
-    recovery, when no other driver can move the group.
+    """Put back the offsets of the last complete batch. Call this after recovery: from then on no
+    other driver can move the group.
     """
     last = session.log.last_batch(session.query_id) if session.group_id is not None else None
     for record in last.records if last is not None else ():

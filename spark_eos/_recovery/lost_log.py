@@ -1,9 +1,8 @@
 """Planner worker, at the first start of a query on a log. Does this log have its decisions?
 
-A log with a token says where the query's own epoch is, and ownership.py compares that. Without a
-token (a new log, or one of an older release) the ids of the tasks have to show it. An id whose last
-transaction was committed was decided in some log. If this log does not know that transaction, the
-log was deleted or restored from a backup, or the option names another log now.
+`ownership.py` compares the token of a log with Kafka. A new log has no token, nor has one of an
+older release. There the ids of the tasks have to show it. An id whose last transaction is committed
+was decided in some log. If this log does not know that transaction, it is not the newest.
 """
 
 from spark_eos._deadline import Deadline

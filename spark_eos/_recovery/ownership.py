@@ -6,7 +6,6 @@ driver is a Spark application with a log: a query that is restarted in it needs 
 """
 
 import logging
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
@@ -275,9 +274,9 @@ class Ownership:
     def _pending(self) -> tuple[TransactionRecord, ...]:
         """The decided transactions that may not be complete."""
         last = self.log.last_batch(self.query_id)
-        if last is None or not last.decided:
+        if last is None or not last.decided or self.session.has_commit(last.batch_id):
             return ()
-        return () if self.session.has_commit(last.batch_id) else last.decided
+        return last.decided
 
     def _unfinished(self) -> tuple[TransactionRecord, ...]:
         """The transactions that tie the query to their cluster: decided ones, or those of a torn
@@ -301,7 +300,8 @@ class Ownership:
         if token is None or token.place == place_of(here, self.transactional_id):
             return self.transactional_id
         rows = self.log.rows_from(self.query_id, -1)
-        names = {driver_id(prefix, self.query_id) for prefix in _prefixes(rows)}
+        parsed = (parse_transactional_id(row.identity.transactional_id) for row in rows)
+        names = {driver_id(found.prefix, self.query_id) for found in parsed if found is not None}
         for name in sorted(names):
             if token.place == place_of(here, name):
                 return name
@@ -348,7 +348,6 @@ class Ownership:
     def _accept_or_raise(
         self, where: Position, found: TransactionDescription, deadline: Deadline
     ) -> None:
-        """Raise if log and Kafka do not fit and no person has accepted it."""
         is_ahead = where is Position.AHEAD
         risk = Risk.OLDER_LOG if is_ahead else Risk.OLDER_KAFKA
         code = acknowledgement(risk, self.query_id, self.log.token(self.query_id), found.identity)
@@ -356,13 +355,12 @@ class Ownership:
             raise self._stale(code, deadline) if is_ahead else self._older_kafka(code, found)
 
     def _overtaken(self, where: Position, deadline: Deadline) -> SparkEosError:
-        """The other driver uses this log if it has moved, else a copy of it."""
+        # The other driver uses this log if it has moved, else a copy of it.
         if where is Position.AHEAD and not self._log_has_moved():
             return self._stale(None, deadline)
         return self.fenced()
 
     def _log_has_moved(self) -> bool:
-        """Whether a driver was started or has decided on this log since it was read."""
         seen = (self.log.driver(self.query_id), self.log.token(self.query_id))
         self.log.reopen()
         return seen != (self.log.driver(self.query_id), self.log.token(self.query_id))
@@ -377,15 +375,13 @@ class Ownership:
             " topic with the source, and write what is missing under a new txnAppId"
         )
         if code is not None:
-            instead += (
-                ". If the batches that are missing here may be written a second time, set option"
-                f" acknowledge to '{code}' for one start"
-            )
+            instead += ". If the missing batches may be written a second time, set option"
+            instead += f" acknowledge to '{code}' for one start"
         return StaleLogError(
             "the transaction log at {location} {has} of query {query_id}, but Kafka knows of later"
-            " runs: {ids}. So the log, or the checkpoint that it is in, is not the newest: it was"
-            " restored from a backup, deleted, or copied while the query went on elsewhere. Going"
-            " on could write rows twice, so nothing was written. {instead}",
+            " runs: {ids}. The log, or the checkpoint that it is in, was restored from a backup,"
+            " deleted, or copied while the query went on elsewhere. Going on could write rows"
+            " twice, so nothing was written. {instead}",
             location=self.log.location,
             has="has no batch" if newest in (None, NO_BATCH) else f"ends with batch {newest}",
             query_id=self.query_id,
@@ -430,8 +426,3 @@ class Ownership:
         ]
         more = f" and {len(moved) - _SHOWN_IDS} more" if len(moved) > _SHOWN_IDS else ""
         return "; ".join(moved[:_SHOWN_IDS]) + more
-
-
-def _prefixes(rows: Iterable[TransactionRecord]) -> set[str]:
-    parsed = (parse_transactional_id(row.identity.transactional_id) for row in rows)
-    return {found.prefix for found in parsed if found is not None}

@@ -24,10 +24,10 @@ def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
     query_id, log = session.query_id, session.log
     last_batch_id = log.last_batch_id(query_id)
     if last_batch_id is None or session.has_commit(last_batch_id):
-        return _complete(session)
+        return _as_logged(session)
     batch = log.last_batch(query_id)
     if batch is None and not session.is_streaming and not log.has_lost_rows(query_id):
-        return _complete(session)  # the version had no rows, or it is complete and expired
+        return _as_logged(session)  # the version had no rows, or it is complete and expired
     if batch is None:
         raise OutcomeUnknownError(
             "the log's last batch of query {query_id} is {batch_id}, and its rows were taken out of"
@@ -48,7 +48,7 @@ def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
         session,
         [r for r in batch.decided if r.identity.transactional_id not in lost],
         deadline,
-        end_orphans=True,  # no open transaction is decided: those were asked to commit before
+        end_orphans=True,  # decided ones are asked to commit first, so an open one is not decided
     )
     plan = plan_recovery(batch, found.fates | lost)
     _raise_if_unclear(plan, found)
@@ -58,11 +58,8 @@ def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
         rows = tuple(replace(row, acknowledged=code) for row in rows)
     if rows:
         log.append(query_id, batch.batch_id, rows)
-    return RecoveredQuery(
-        query_id=query_id,
-        last_batch_id=batch.batch_id,
-        newest_entry=log.newest_entry(query_id),
-        driver=log.driver(query_id),
+    return replace(
+        _as_logged(session),
         complete=plan.verdict is Verdict.ALL_COMMITTED,
         rows_complete=plan.rows_complete,
         committed_partitions=plan.committed_partitions,
@@ -86,7 +83,7 @@ def _accepted_loss(
     return code, give_up_lost(session, batch.decided, replaced, deadline)
 
 
-def _complete(session: Session) -> RecoveredQuery:
+def _as_logged(session: Session) -> RecoveredQuery:
     query_id, log = session.query_id, session.log
     return RecoveredQuery(
         query_id=query_id,
