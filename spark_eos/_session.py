@@ -1,11 +1,8 @@
-"""Every process. What one process has in hand for one query: the cluster, the log, the checkpoint
-and a clock.
+"""Every process. What a process has in hand for one query: cluster, log, checkpoint and clock.
 
-Spark reuses its Python workers while a query is busy and lets them die when it is idle. So what a
-session keeps from batch to batch is a speed-up and nothing else: a step that finds nothing kept
-looks for itself. Nothing is kept beside the sessions. They are few, and what goes is closed.
-
-Imports stand where they are needed: a task worker loads no Delta.
+Spark reuses its Python workers while a query is busy, and lets them die when it is idle. So what a
+session keeps from batch to batch only saves time: a step that finds nothing looks for itself.
+Imports stand in the functions: a task worker loads no Delta.
 """
 
 import hashlib
@@ -39,12 +36,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The folders for the blocks of an application: Spark names them at random for each.
+# Spark gives each application random names for these folders.
 _APPLICATION: Final = "SPARK_LOCAL_DIRS"
-# Chance keeps two drivers apart.
+# Random numbers keep two drivers apart.
 _chance: Final = random.SystemRandom().random
 _PROCESS: Final = str(_chance())
-# More queries than a driver has; an application that writes without end has a new one each time.
+# More queries than a driver has. An endless series of batch writes needs a limit.
 _MOST_KEPT: Final = 32
 
 _StreamingOptions = SinkOptions | AtLeastOnceOptions
@@ -53,12 +50,12 @@ _LoggedOptions = _StreamingOptions | BatchWriteOptions
 
 @dataclass(slots=True)
 class Memory:
-    """What a run has done already; it need not be done again for each batch."""
+    """What a run has done already, and need not do again for each batch."""
 
     planned: bool = False
-    last_batch_id: int | None = None  # in the log, when the batch before was planned
-    orphans_at: float = 0.0  # when orphans were looked for, by the monotonic clock
-    source_topics: set[str] = field(default_factory=set)  # that are on the sink's cluster
+    last_batch_id: int | None = None  # of the log, when the previous batch was planned
+    orphans_at: float = 0.0  # time of the last look for orphans, by the monotonic clock
+    source_topics: set[str] = field(default_factory=set)  # those on the sink's cluster
     handed_over: bool = False
     handed_over_at: datetime | None = None  # the log's newest entry then; None without a log
 
@@ -89,14 +86,12 @@ class Session:
         return self.open_checkpoint(_known(checkpoint_location(self.options), "the checkpoint"))
 
     def has_commit(self, batch_id: int) -> bool:
-        """Whether Spark knows that the sink completed a batch. Of a batch write nobody does: it
-        logs its completion itself.
-        """
+        """Whether Spark knows that a batch is complete. A batch write logs that itself."""
         return self.is_streaming and self.checkpoint.has_commit(batch_id)
 
     @property
     def has_log(self) -> bool:
-        """Whether decisions are remembered."""
+        """Whether the write has a transaction log."""
         return log_location(self.options) is not None
 
     @property
@@ -106,7 +101,7 @@ class Session:
 
     @property
     def driver(self) -> int:
-        """A number for this application with this log, the same in all of its processes."""
+        """The number of this application with this log, the same in all its processes."""
         name = f"{os.environ.get(_APPLICATION, _PROCESS)} {self.log.location}"
         return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
 
@@ -129,23 +124,23 @@ class Session:
 
     @staticmethod
     def open_log(location: str, *, checkpoint: str | None) -> "TransactionLog":
-        """The log of a write. `checkpoint` is the location of the query's own, if it has one."""
+        """The log of a write. `checkpoint` is the location of the query's own checkpoint."""
         from spark_eos._log import TransactionLog
 
         return TransactionLog.open(location, checkpoint=checkpoint)
 
     def deadline(self) -> Deadline:
-        """For one step: apiTimeoutMs from now."""
+        """The deadline of one step: apiTimeoutMs from now."""
         return Deadline.after_ms(self.options.api_timeout_ms, self.clock)
 
     def transactional_id(self, partition: int | None) -> str:
-        """The id of a sink partition; None is that of the offsets."""
+        """The id of a sink partition, or for None the id of the offsets."""
         prefix = self.options.transactional_id_prefix
         return str(TransactionalId(prefix=prefix, query_id=self.query_id, partition=partition))
 
     def newest_log(self) -> "TransactionLog":
-        """Open the log, or go to its newest version. Each step of the driver begins with this."""
-        log, self._log = self._log, None  # one that cannot be refreshed is opened the next time
+        """Open the log, or move to its newest version. Each step of the driver begins with this."""
+        log, self._log = self._log, None  # if the refresh fails, the next step opens the log again
         if log is None:
             location = _known(log_location(self.options), "the log")
             log = self.open_log(location, checkpoint=checkpoint_location(self.options))
@@ -155,11 +150,8 @@ class Session:
         return log
 
     def topic_id(self, topic: str, run_id: str, deadline: Deadline) -> str | None:
-        """The id that the topic has, or had earlier in this run; None where the cluster gives none.
-
-        An id that is the same before the rows were sent and when they are decided says that they
-        are in the topic that is there. It may be from long before, so it is kept for as long as a
-        run lasts. A new run asks again: a person may have replaced the topic in between.
+        """The topic's id; None if the cluster gives none. It is compared at the decision, so it may
+        be old. It is asked for once per run: a person may replace the topic between two runs.
         """
         if run_id != self._run_id:
             self._run_id, self._topic_ids = run_id, {}
@@ -179,7 +171,7 @@ class ReadSession:
 
     @property
     def consumer_settings(self) -> "ConsumerSettings":
-        """What the consumers of this read's tasks have in common."""
+        """The settings of all consumers of this read's tasks."""
         from spark_eos._kafka.consume.consumer import ConsumerSettings
 
         return ConsumerSettings(
@@ -189,7 +181,7 @@ class ReadSession:
 
     @property
     def retries(self) -> "Retries":
-        """How long and how often to ask for offsets."""
+        """How long and how often this read asks for offsets."""
         from spark_eos._kafka.admin.offset_reader import Retries
 
         return Retries(
@@ -200,44 +192,42 @@ class ReadSession:
 
     @staticmethod
     def has_log(location: str) -> bool:
-        """Whether there is a Delta table. Raises where something else is: no log can come there."""
+        """Whether there is a Delta table. Raises if other files are there."""
         from spark_eos._log.location import log_exists
 
         return log_exists(location, {})
 
     @staticmethod
     def open_log(location: str) -> "TransactionLog":
-        """The log of the query whose output is read. Raises where there is none."""
+        """The log of the query whose output is read. Raises if there is none."""
         from spark_eos._log import TransactionLog
 
         return TransactionLog.existing(location)
 
     @cached_property
     def offset_reader(self) -> "OffsetReader":
-        """The client that asks for offsets at this isolation level. Raises OptionError for a
-        setting that the consumers of the tasks would fail with.
-        """
+        """The client that asks for offsets at this isolation level."""
         from spark_eos._kafka.admin.offset_reader import OffsetReader
 
-        options = self.options
+        # A wrong setting is an OptionError here, and not a failure of each task.
         self.cluster.consumers.check_config(self.consumer_settings)
-        return OffsetReader(options.client, options.isolation_level, self.retries)
+        return OffsetReader(self.options.client, self.options.isolation_level, self.retries)
 
     def deadline(self) -> Deadline:
-        """For one step: apiTimeoutMs from now."""
+        """The deadline of one step: apiTimeoutMs from now."""
         return Deadline.after_ms(self.options.api_timeout_ms, self.clock)
 
 
 class Sessions:
-    """The sessions that a process keeps. Those that were used last stay."""
+    """The sessions that a process keeps: those that were used last."""
 
     def __init__(self, kind: type[Session] = Session) -> None:
         self._kind = kind
         self._kept: dict[object, Session | ReadSession] = {}
 
     def of(self, options: WriteOptions, query_id: str | None) -> Session:
-        """The session of a query, with the options of this step. Its checkpoint or, in a batch
-        write, its options know its id.
+        """The session of a query, with the options of this step. `query_id` may be None if the
+        checkpoint or the options of a batch write have it.
         """
         log, checkpoint = log_location(options), checkpoint_location(options)
         if query_id is None and checkpoint is not None:
@@ -245,8 +235,8 @@ class Sessions:
         if isinstance(options, BatchWriteOptions):
             query_id = options.query_id
         query_id = _known(query_id, "the query's id")
-        # The log is that of a query id: a checkpoint that was deleted and made anew at the same
-        # place does not meet the old table. A write without a log leaves nothing to be mixed up.
+        # A checkpoint that was deleted and created again has a new query id, and must not get the
+        # old session's log. Writes without a log may share a session.
         known_by = query_id if log is not None else None
         key = (options.client, log, checkpoint, known_by)
         session = self._kept.pop(key, None)
@@ -291,9 +281,7 @@ _sessions = Sessions()
 
 
 def session_of(options: WriteOptions, query_id: str | None = None) -> Session:
-    """The session that this process has for a query, whose id need not be given where it is known
-    to the checkpoint or to the options.
-    """
+    """The session that this process has for a query, see `Sessions.of`."""
     return _sessions.of(options, query_id)
 
 
@@ -303,17 +291,17 @@ def read_session_of(options: SourceOptions) -> ReadSession:
 
 
 def _known(value: T | None, what: str) -> T:
-    """What this kind of write, or this step, must have: a mistake of this project if it has not."""
+    """A missing value is a mistake of this project."""
     if value is None:
-        raise SparkEosError(f"{what} is not known here")
+        raise SparkEosError("{what} is not known here", what=what)
     return value
 
 
 def log_location(options: WriteOptions) -> str | None:
-    """Where the log of a write is, if it has one."""
+    """The location of a write's log, if it has one."""
     return options.transaction_log if isinstance(options, _LoggedOptions) else None
 
 
 def checkpoint_location(options: WriteOptions) -> str | None:
-    """Where Spark's checkpoint is, if there is one."""
+    """The location of Spark's checkpoint, if the write has one."""
     return options.checkpoint_location if isinstance(options, _StreamingOptions) else None

@@ -1,7 +1,6 @@
-"""The transaction log: a Delta table that acts as Kafka's `__transaction_state`.
+"""Driver and snapshot reader. The transaction log: docs/design/log.md has its decisions.
 
-Written by drivers (the planner and commit workers) and by the command line, read by anything that
-reads Delta. The only package that knows deltalake.
+It is a Delta table that acts as Kafka's `__transaction_state`. Only this package imports deltalake.
 """
 
 from spark_eos._log.record import COMPACTED_VIEW_SQL

@@ -1,4 +1,4 @@
-"""Driver: what delta-rs says, on one line. It writes several: arrows, colours, a stack."""
+"""Driver. The text of a delta-rs error in one line: delta-rs adds arrows, colours and a stack."""
 
 import re
 from typing import Final
@@ -8,6 +8,6 @@ _STACK: Final = re.compile(r"\n\s*0: .*", re.DOTALL)
 
 
 def cause_of(error: Exception | None) -> str:
-    """For the text of an error of this project, without a full stop."""
+    """The text without a full stop, for use inside the text of another error."""
     lines = _STACK.sub("", _COLOUR.sub("", str(error))).splitlines()
     return ": ".join(line.strip(" ↳.") for line in lines if line.strip(" ↳."))

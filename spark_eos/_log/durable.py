@@ -1,10 +1,8 @@
-"""Driver: on a local disk a commit counts when it is on the disk, and not only in the cache of it.
+"""Driver. Sync commits of the log to a local disk, see docs/design/log.md.
 
-delta-rs writes files and never syncs one, so a power cut takes the commits of the last seconds with
-it. A decision that is gone when EndTxn was sent would be taken a second time, and its rows would be
-visible twice. So who has written a commit syncs it before going on, together with those below it
-that others wrote: a commit counts only above all before it. And who acts on what another process
-wrote syncs that first: it may have died in between. An object store keeps what it has answered for.
+delta-rs never syncs a file, so a power cut takes the commits of the last seconds. A decision that
+is lost after EndTxn would be taken again. A commit counts only above all commits before it, so
+these are synced too. A process that acts on a commit of another process syncs it first.
 """
 
 import errno
@@ -16,20 +14,17 @@ from typing import Final
 from urllib.parse import unquote
 
 _COMMITS: Final = "_delta_log"
-# Some file systems, mounted object stores among them, know no sync of a folder, only of files.
+# Some file systems, such as mounted object stores, cannot sync a folder.
 _NO_SYNC_OF_FOLDERS: Final = (errno.EINVAL, errno.EBADF)
 
 
 def sync_commits(table: Path, *, after: int, upto: int) -> None:
-    """Return when these commits, and the files that they add, are on the disk.
-
-    Only those whose file is there: older ones are in a checkpoint.
-    """
+    """Return when these commits and their data files are on the disk."""
     folder = table / _COMMITS
     first, last = f"{after + 1:020}.json", f"{upto:020}.json"
     names = (name for name in os.listdir(folder) if name.endswith(".json"))
     for name in sorted(name for name in names if first <= name <= last):
-        # Maintenance may take old files away at any time, and only such as are in a checkpoint.
+        # Maintenance may remove a file at any time, but only one that a checkpoint replaces.
         with suppress(FileNotFoundError):
             for added in _added(folder / name):
                 with suppress(FileNotFoundError):
@@ -40,15 +35,15 @@ def sync_commits(table: Path, *, after: int, upto: int) -> None:
 
 
 def sync_path(table: Path) -> None:
-    """The same for the way to the table: its folder may be new, and the folders above it too."""
+    """Sync the folders above the table: they may be new."""
     for folder in table.absolute().parents:
-        # What this user may not read was not made by this user.
+        # This user did not create a folder that it may not read.
         with suppress(PermissionError):
             _sync_folder(folder)
 
 
 def sync_checkpoint(table: Path, version: int) -> None:
-    """The same for a checkpoint: a table that points to half of one cannot be opened."""
+    """Sync a checkpoint of the table: a table that points to half of one cannot be opened."""
     for name in (f"{version:020}.checkpoint.parquet", "_last_checkpoint"):
         _sync(table / _COMMITS / name)
     _sync_folder(table / _COMMITS)

@@ -1,16 +1,13 @@
-"""Driver and command line, rarely: which rows may go. Pure.
+"""Driver. Decide which old rows of the log may expire. Pure.
 
-Judged on the rows of files that are wholly old, and on nothing else, so what is said of a row here
-stays true whatever is appended meanwhile:
+Only rows of files that are wholly old are judged. So an append in between changes no verdict.
 
-- a transaction's rows go together, and only with both intent and end among them: so an intent whose
-  end is younger stays, and an end whose intent is younger stays;
-- the transactions of a batch go together: a reader of whole batches must not find a part of one;
-- a pending decision never goes, and neither does a query's last batch;
-- a query that is idle for long, with nothing pending and nothing lost in its last batch, is
-  replaced by one `Dead` row per id. Those go when they are old themselves. What was aborted or lost
-  is still to be written when the query comes back, and a tombstone could not tell. So none is of a
-  version that was aborted and left out either: it would be taken for written.
+- The rows of a transaction expire together, and only if its intent and its end are both old.
+- The transactions of a batch expire together: a snapshot reads whole batches only.
+- A pending decision never expires. The last batch of a query expires only with the query.
+- An idle query gets one `Dead` row (a tombstone) per id. Old tombstones expire. No tombstone is
+  written while a decision is pending or a part of the last batch is aborted: a tombstone counts as
+  an end, but aborted rows are still to be written.
 """
 
 from collections import defaultdict
@@ -29,20 +26,20 @@ _Group = list[TransactionRecord]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cutoffs:
-    """Rows and queries older than these are old."""
+    """A row is old before `history`, a query is idle if its newest row is before `idle`."""
 
     history: datetime
     idle: datetime
 
     @property
     def oldest_first(self) -> datetime:
-        """No row that is younger than this is judged at all."""
+        """Rows that are younger than this are not judged."""
         return max(self.history, self.idle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """What is left of the old rows, and the tails of the queries that died."""
+    """The old rows that stay, tombstones with the tails of their queries, and a count."""
 
     kept: tuple[TransactionRecord, ...]
     dead: tuple[TransactionRecord, ...]
@@ -51,12 +48,9 @@ class Expiry:
 
 
 def judge(
-    rows: Iterable[TransactionRecord],
-    tails: Mapping[str, Tail],
-    cutoffs: Cutoffs,
-    now: datetime,
+    rows: Iterable[TransactionRecord], tails: Mapping[str, Tail], cutoffs: Cutoffs, now: datetime
 ) -> Expiry:
-    """Split old rows. `tails` has an entry for each of their queries."""
+    """Judge old rows. `tails` has an entry for each of their queries."""
     by_query: dict[str, _Group] = defaultdict(list)
     for row in rows:
         by_query[row.query_id].append(row)
@@ -80,7 +74,7 @@ def judge(
 
 
 def _is_gone(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
-    """The query died long ago and did not come back: its tombstones are among the old rows."""
+    """Whether the tombstones of the query are old, and the query did not come back."""
     newest = max(rows, key=entry_order)
     return (
         newest.state is TransactionState.DEAD
@@ -90,7 +84,6 @@ def _is_gone(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
 
 
 def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
-    """Idle, with its last row at hand, every transaction has ended, and the last batch well."""
     newest = max(rows, key=entry_order)
     last_batch = [row for row in rows if row.batch_id == tail.batch_id]
     return (
@@ -105,7 +98,7 @@ def _may_die(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> bool:
 
 
 def _tombstones(rows: _Group, at: datetime) -> _Group:
-    """One per id, of the last batch in which it ended well."""
+    """One row per id, from its newest whole batch: a tombstone counts as written."""
     batches: dict[int, _Group] = defaultdict(list)
     for row in rows:
         batches[row.batch_id].append(row)
@@ -130,7 +123,7 @@ def _kept(rows: _Group, tail: Tail, cutoffs: Cutoffs) -> _Group:
 def _stays(group: _Group, cutoffs: Cutoffs) -> bool:
     has_intent = any(row.state.is_pending for row in group)
     is_old = all(row.entry_timestamp < cutoffs.history for row in group)
-    # Decided and lost: it was written again since, and that is younger.
+    # The batch of a lost transaction was decided again, and those rows are younger.
     was_lost = (
         any(row.state is TransactionState.PREPARE_COMMIT for row in group)
         and max(group, key=entry_order).state is TransactionState.COMPLETE_ABORT
@@ -144,7 +137,7 @@ def _pending(group: _Group) -> bool:
 
 
 def _transactions(rows: _Group) -> list[_Group]:
-    """Rows by batch and id, over all attempts to write that batch."""
+    """Rows by batch and id, over all attempts of the batch."""
     groups: dict[tuple[int, str], _Group] = defaultdict(list)
     for row in rows:
         groups[row.batch_id, row.identity.transactional_id].append(row)

@@ -1,8 +1,7 @@
-"""Driver and command line: the data files of the log, with the statistics that select them.
+"""Driver and snapshot reader. The data files of the log, with the statistics that select them.
 
-A file is found by what its add action says of it, never by reading it. The statistics are those of
-four columns; timestamps in them are cut to milliseconds, by Delta's protocol, so the upper bound is
-widened again before it is compared.
+A file is selected by its add action and never read for that. Delta's protocol cuts timestamps in
+the statistics to milliseconds, so the upper bound is widened before it is compared.
 """
 
 import json
@@ -10,6 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-# The same class as deltalake.fs.DeltaStorageHandler without its pyarrow wrapper, whose output
-# stream cannot take what pyarrow 26 hands to it.
+# Not deltalake.fs.DeltaStorageHandler: its output stream refuses the buffers of pyarrow 26.
 from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import FileType
@@ -34,8 +33,7 @@ from spark_eos.errors import CorruptLogError
 _MILLISECOND = timedelta(milliseconds=1)
 _COMPACTED: Final = re.compile(r"compacted-(\d+)-.*\.parquet")
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-# The names of the data files that this log writes: delta-rs those of appends, `FileStore.write`
-# those of rewrites.
+# Data files of this log: delta-rs names those of appends, `FileStore.write` those of rewrites.
 _DATA_FILE: Final = re.compile(
     rf"part-\d{{5}}-{_UUID}-c\d{{3}}\.zstd\.parquet|compacted-\d+-{_UUID}\.parquet"
 )
@@ -45,7 +43,7 @@ _SMALL_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveFile:
-    """A data file of a snapshot, by its add action."""
+    """A data file of a snapshot, as its add action describes it."""
 
     path: str
     size: int
@@ -61,26 +59,24 @@ class LiveFile:
     @property
     def level(self) -> int:
         """How often its rows were compacted: 0 is a file of one append."""
-        match = _COMPACTED.fullmatch(self.path)
-        if match:
+        if match := _COMPACTED.fullmatch(self.path):
             return int(match[1])
-        # Somebody's own OPTIMIZE may have written a big file: that one is left alone.
+        # A big file may be from an OPTIMIZE by hand. It is left alone.
         return 0 if self.size < _SMALL_BYTES else _NO_LEVEL
 
     def may_hold(self, query_id: str, since: datetime, until: datetime) -> bool:
-        """Whether rows of the query with an entry timestamp in this range can be in the file."""
-        return (
-            self._may_hold_query(query_id) and self.min_entry <= until and self.max_entry >= since
-        )
+        """Whether the file can hold rows of the query with an entry timestamp in this range."""
+        in_range = self.min_entry <= until and self.max_entry >= since
+        return in_range and self._may_hold_query(query_id)
 
     def may_hold_batch(self, query_id: str, batch_id: int) -> bool:
-        """Whether rows of this batch can be in the file."""
+        """Whether the file can hold rows of this batch."""
         low, high = self.min_batch_id, self.max_batch_id
         in_range = low is None or high is None or low <= batch_id <= high
         return in_range and self._may_hold_query(query_id)
 
     def may_hold_from(self, query_id: str, batch_id: int) -> bool:
-        """Whether rows of this batch or a later one can be in the file."""
+        """Whether the file can hold rows of this batch or a later one."""
         high = self.max_batch_id
         return (high is None or high >= batch_id) and self._may_hold_query(query_id)
 
@@ -91,7 +87,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in the table's folder, whether or not a snapshot has it."""
+    """A file in the table's folder. It need not be in a snapshot."""
 
     name: str
     modified: datetime
@@ -99,13 +95,13 @@ class StoredFile:
 
 def live_files(table: DeltaTable) -> list[LiveFile]:
     """The files of the table's snapshot. Costs no I/O."""
-    # Not pa.table(): that imports pandas, and a third of a second with it.
+    # Not pa.table(): it imports pandas, which takes a third of a second.
     actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True))
     return [_live_file(action) for action in to_rows(actions.read_all())]
 
 
 def is_data_file(name: str) -> bool:
-    """Whether this log gives such names to its data files."""
+    """Whether the name is that of a data file of this log."""
     return _DATA_FILE.fullmatch(name) is not None
 
 
@@ -126,7 +122,7 @@ def _live_file(action: Mapping[str, Any]) -> LiveFile:
 
 
 class FileStore:
-    """Reads and writes files in the table's folder, on whatever store it is."""
+    """The files in the table's folder, on a local disk or an object store."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
         self.uri = uri
@@ -137,7 +133,7 @@ class FileStore:
         self.is_local = "://" not in uri
 
     def sync(self, version: int) -> None:
-        """Return when no power cut can take away a commit up to this one, whoever wrote it."""
+        """Return when every commit up to this one, of any process, outlives a power cut."""
         if self.is_local:
             if self._synced_version < 0:
                 durable.sync_path(self._folder)
@@ -145,16 +141,13 @@ class FileStore:
             self._synced_version = version
 
     def sync_checkpoint(self, version: int) -> None:
-        """The same for a checkpoint."""
+        """Return when the checkpoint outlives a power cut."""
         if self.is_local:
             durable.sync_checkpoint(self._folder, version)
 
     def commit_mark(self, version: int) -> tuple[int, ...] | None:
-        """What tells a commit's file from another one of the same version; None where it is gone.
-
-        On a local disk only. Elsewhere nothing is told, and it would cost a request.
-        """
-        if not self.is_local:
+        """What identifies a commit's file among others of its version; None if it is gone."""
+        if not self.is_local:  # there it would cost a request
             return ()
         try:
             found = (self._folder / "_delta_log" / f"{version:020}.json").stat()
@@ -163,31 +156,28 @@ class FileStore:
         return (found.st_ino, found.st_mtime_ns, found.st_size)
 
     def open_table(self) -> DeltaTable:
-        """The table as it is now."""
+        """The table at its newest version."""
         return DeltaTable(self.uri, storage_options=self.options)
 
     def list_names(self, folder: str = "") -> list[str]:
-        """Names directly in `folder`, files and folders, without the path before them."""
+        """The names of the files and folders directly in `folder`."""
         found = self._handler.get_file_info_selector(folder, allow_not_found=True, recursive=False)
         return [info.base_name for info in found]
 
     def list_data_files(self) -> list[StoredFile]:
-        """The data files that this log wrote, live or not: by their names, directly in the folder.
-
-        No folder is entered.
-        """
+        """The data files that this log wrote, live or not. Looks into no folder below."""
         found = self._handler.get_file_info_selector("", allow_not_found=True, recursive=False)
         files = (info for info in found if info.type is FileType.File)
         return [StoredFile(i.base_name, i.mtime) for i in files if is_data_file(i.base_name)]
 
     def list_entries(self, folder: str) -> tuple[set[str], set[str]]:
-        """The names of the files and of the folders directly in `folder`."""
+        """The names of the files, and those of the folders, directly in `folder`."""
         found = self._handler.get_file_info_selector(folder, allow_not_found=True, recursive=False)
         files = {info.base_name for info in found if info.type is FileType.File}
         return files, {info.base_name for info in found} - files
 
     def has_file(self, path: str) -> bool:
-        """Whether there is such a file. One request, which reads nothing."""
+        """Whether the file exists. Costs one request, which reads nothing."""
         try:
             self._handler.open_input_file(path)
         except FileNotFoundError:
@@ -195,7 +185,7 @@ class FileStore:
         return True
 
     def read_text(self, path: str) -> str | None:
-        """The content of a small file; None if there is none."""
+        """The content of a small file; None if it does not exist."""
         try:
             source = self._handler.open_input_file(path)
         except FileNotFoundError:
@@ -203,16 +193,14 @@ class FileStore:
         return source.read(source.size()).decode()
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a small file, in the place of the one that is there."""
+        """Write or replace a small file."""
         self._write(path, text.encode())
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files, in this order. One that is gone already is no error."""
+        """Delete files in this order. It is no error if one is gone."""
         for path in paths:
-            try:
+            with suppress(FileNotFoundError):
                 self._handler.delete_file(path)
-            except FileNotFoundError:
-                continue
 
     def read_table(self, files: Iterable[LiveFile]) -> Any:
         """All rows of the files, as one Arrow table."""
@@ -228,18 +216,20 @@ class FileStore:
             source = self._handler.open_input_file(file.path)
         except FileNotFoundError as error:
             raise CorruptLogError(
-                f"the transaction log at {self.uri} has lost its data file '{file.path}': it was"
-                " deleted by hand, or lost with a disk. Put it back, from a backup for example, and"
-                " start the query again. If it is lost, see whether the rows of the last batch are"
-                " in the topic, write what is missing by hand, and start with a new"
-                " checkpointLocation and startingOffsets behind that"
+                "the transaction log at {location} has lost its data file '{file}': it was deleted"
+                " by hand, or lost with a disk. Put it back, from a backup for example, and start"
+                " the query again. If it is lost, see whether the rows of the last batch are in the"
+                " topic, and write what is missing by hand. Then start with a new"
+                " checkpointLocation, and with startingOffsets after these rows",
+                location=self.uri,
+                file=file.path,
             ) from error
         data = pa.py_buffer(source.read(file.size))
         rows = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         return to_schema(rows)
 
     def write(self, rows: Any, *, level: int, data_change: bool = False) -> AddAction:
-        """Write rows to a new file, sorted, and return the action that would add it."""
+        """Write rows to a new file, sorted. Return the action that adds it to the table."""
         rows = rows.sort_by([(name, "ascending") for name in ("query_id", "batch_id")])
         sink = pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd")
@@ -262,28 +252,23 @@ class FileStore:
 
 
 def removals(files: Sequence[LiveFile]) -> list[RemoveAction]:
-    """The actions that take files out of the table.
-
-    Without `data_change`, always: delta-rs counts a removal that changes data as a conflict with
-    every append under way, and drivers must not fail because somebody cleaned up.
-    """
+    """The actions that take files out of the table."""
+    # Without `data_change`: else the removal is a conflict with every append under way.
     now = time.time_ns() // 1_000_000
     return [RemoveAction(file.path, False, now, file.size, {}) for file in files]
 
 
 def _statistics(rows: Any) -> str:
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    for name in ("version", "query_id", "batch_id", "entry_timestamp"):
-        values = pc.min_max(rows[name]).as_py()
-        low[name], high[name] = values["min"], values["max"]
-    low["entry_timestamp"] = _timestamp(low["entry_timestamp"])
-    high["entry_timestamp"] = _timestamp(high["entry_timestamp"])
-    nulls = dict.fromkeys(low, 0)
+    names = ("version", "query_id", "batch_id", "entry_timestamp")
+    bounds = {name: pc.min_max(rows[name]).as_py() for name in names}
+    times = bounds["entry_timestamp"]
+    for end in ("min", "max"):
+        times[end] = times[end].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
     return json.dumps(
-        {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+        {
+            "numRecords": rows.num_rows,
+            "minValues": {name: bounds[name]["min"] for name in names},
+            "maxValues": {name: bounds[name]["max"] for name in names},
+            "nullCount": dict.fromkeys(names, 0),
+        }
     )
-
-
-def _timestamp(value: datetime) -> str:
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"

@@ -1,7 +1,7 @@
-"""Driver: look at the folders around the log, to see which of them are tables or checkpoints.
+"""Driver. Find out which folders around the log are tables or checkpoints.
 
-On an object store there are no folders, only names of files, and a listing costs a request for each
-thousand names. So `is_table` asks for single files and never lists the commits of a table.
+An object store has names of files and no folders. A listing there costs a request for each thousand
+names. So `is_table` asks for single files, and never lists the commits of a table.
 """
 
 import logging
@@ -19,35 +19,31 @@ _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 COMMITS: Final = "_delta_log"
-# Each table has one of them: its first commit, or a checkpoint if that commit was cleaned up.
+# Each table has one of these: its first commit, or a checkpoint if that commit was removed.
 _FILES_OF_A_TABLE: Final = (f"{COMMITS}/_last_checkpoint", f"{COMMITS}/{0:020}.json")
 _METADATA: Final = "metadata"
-# Spark writes into the first before a batch and into the second after it.
+# Spark writes to the first before a batch and to the second after it.
 _BATCHES: Final = ("offsets", "commits")
-# How delta-rs reports an answer 403, of a single file and of a listing. It has no exception class
-# for them.
+# delta-rs has no exception class for an answer 403. These words stand for a file and a listing.
 _DENIED: Final = ("lacked the necessary privileges", "403 Forbidden")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder. Two spellings of one folder give equal places.
+    """A folder. Two spellings of one folder give equal places."""
 
-    `root` is empty on a disk, else the scheme and the bucket. `path` has no slash at its end.
-    """
-
-    root: str
-    path: str
+    root: str  # scheme and bucket of an object store; empty on a disk
+    path: str  # without a slash at its end
 
     @classmethod
     def of(cls, location: str) -> "Place":
-        """The place of a path, a `file:` URI or an object store's URI."""
+        """The place of a path, of a `file:` URI or of an object store's URI."""
         uri = table_uri(location)
         scheme, separator, rest = uri.partition("://")
         if not separator:
             return cls("", os.path.realpath(uri))
         bucket, _, path = rest.partition("/")
-        # Hadoop's schemes for S3 and Azure mean the same stores as the plain ones.
+        # Hadoop's schemes for S3 and Azure name the same stores as the plain ones.
         scheme = re.sub(r"^s3[an]$", "s3", re.sub(r"^abfss$", "abfs", scheme.lower()))
         return cls(f"{scheme}://{bucket}", posixpath.normpath(f"/{path}").strip("/"))
 
@@ -69,14 +65,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What is directly in a folder, as far as it counts here. A log's has thousands of files."""
+    """The folders directly in a folder, and whether it has Spark's file `metadata`."""
 
     folders: frozenset[str] = frozenset()
     has_metadata: bool = False
 
     @property
     def has_table(self) -> bool:
-        """Whether the folder is that of a Delta table."""
+        """Whether the folder is a Delta table."""
         return COMMITS in self.folders
 
     @property
@@ -102,7 +98,7 @@ class Folders(Protocol):
 
 
 class DiskFolders:
-    """Folders on a local disk. One that is not there, or may not be read, is empty."""
+    """Folders on a local disk. A folder that is missing, or may not be read, counts as empty."""
 
     def is_table(self, place: Place) -> bool:
         return os.path.isdir(f"{place.path}/{COMMITS}")
@@ -125,7 +121,7 @@ class DiskFolders:
 
 
 class StoreFolders:
-    """Folders on an object store, whose root is `store`. One that may not be read is empty."""
+    """Folders on the object store of `store`. A folder that may not be read counts as empty."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
@@ -155,11 +151,11 @@ class StoreFolders:
 
 
 def _unless_denied(ask: Callable[[], _T], denied: _T) -> _T:
-    """The answer, or `denied` where this user has no right to ask. Other failures are raised."""
+    """Return the answer, or `denied` if this user may not ask. Raise every other failure."""
     try:
         return ask()
     except OSError as error:
         if not any(words in str(error) for words in _DENIED):
             raise
-        _LOG.info("no right to look at a folder, so it is not checked: %s", error)
+        _LOG.info("a folder may not be read, so it is not checked: %s", error)
         return denied

@@ -1,12 +1,12 @@
-"""Driver and command line: open the Delta table of the log, or create it.
+"""Driver and snapshot reader. Open the Delta table of the log, or create it.
 
-Nothing here trusts the path: it may hold a table of somebody else, files that are no table, or a
-log of a newer release, and each is told apart before a row is written. Two drivers may create the
-log at the same time; both end with the one table.
+The path may hold a foreign table, files that are no table, or the log of a newer release. Each case
+is detected before a row is written. Two drivers that create the log at the same time get one table.
 """
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -26,40 +26,36 @@ from spark_eos.errors import (
 )
 
 _COMMITS: Final = "_delta_log"
-# What to do where files of the log are gone. An older state of it is found out by its epochs.
+# A start detects by the query's epoch if an older state of the folder was put back.
 PUT_BACK: Final = (
     "Put the whole folder back as it was, and start the query again. If it is lost, move away what"
-    " is left of it: the next start says how to go on without it"
+    " is left of it. The next start says how to go on without it"
 )
 VERSION_PROPERTY: Final = "spark-eos.recordVersion"
 
-# Bounds the number of tombstones that a checkpoint carries, so it is minutes and not Delta's week.
-# The files themselves stay for longer, see retention.py.
-REMOVED_FILE_RETENTION: Final = "interval 10 minutes"
-# Where commits are removed by age, which is on object stores.
-COMMIT_RETENTION: Final = "interval 10 minutes"
-
-# A retry costs a few milliseconds, and with 20 queries on a table some have to come again.
+# A retry costs a few milliseconds. With 20 queries on a table some commits need several.
 COMMIT_RETRIES: Final = 200
 
-# A checkpoint or a clean-up inside an append would make that one slow, see retention.py.
+# A checkpoint or a clean-up would make an append slow. Maintenance does both, see retention.py.
 NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 PROPERTIES: Final[Mapping[str, str]] = {
     VERSION_PROPERTY: str(RECORD_VERSION),
-    # A guard against a DELETE by hand. Rewrites that change no data are still allowed.
+    # Refuses a DELETE by hand. Rewrites that change no data are still allowed.
     "delta.appendOnly": "true",
-    # What pruning needs, and no more: the statistics are a part of each commit's cost.
+    # Only what selects files: statistics are a part of the cost of each commit.
     "delta.dataSkippingStatsColumns": "version,query_id,batch_id,entry_timestamp",
-    "delta.deletedFileRetentionDuration": REMOVED_FILE_RETENTION,
-    # Not by any writer after each commit, but as retention.py has it.
+    # Minutes and not Delta's week: a checkpoint carries all tombstones of this time. The files
+    # themselves stay longer, see vacuum.py.
+    "delta.deletedFileRetentionDuration": "interval 10 minutes",
+    # Maintenance removes commits. It does so by age only on object stores, see retention.py.
     "delta.enableExpiredLogCleanup": "false",
-    "delta.logRetentionDuration": COMMIT_RETENTION,
+    "delta.logRetentionDuration": "interval 10 minutes",
 }
 
 
 def table_uri(location: str) -> str:
-    """The location as deltalake takes it. Hadoop writes `file:/a b`, with nothing escaped."""
+    """The location as deltalake takes it. Hadoop writes `file:/a b` and escapes nothing."""
     for scheme in ("file://localhost/", "file:///", "file:/"):
         if location.startswith(scheme):
             return "/" + location.removeprefix(scheme).lstrip("/")
@@ -67,7 +63,7 @@ def table_uri(location: str) -> str:
 
 
 def open_table(location: str, storage_options: Mapping[str, str]) -> DeltaTable:
-    """The log's table, created if there is nothing at the location; checked in any case."""
+    """Open the log's table and check it. Create it if there is nothing at the location."""
     uri = table_uri(location)
     options = dict(storage_options)
     try:
@@ -83,53 +79,58 @@ def open_table(location: str, storage_options: Mapping[str, str]) -> DeltaTable:
 
 
 def unreadable_error(location: str, error: Exception) -> SparkEosError:
-    """The error for a log that does not open. On a store, that may be the network."""
+    """The error for a log that does not open. On an object store the network may be the cause."""
     if os.path.isfile(table_uri(location)):
         return OptionError(
-            f"the transaction log '{location}' is a file. Set the option transactionLog to a folder"
+            "the transaction log '{location}' is a file. Set the option {option} to a folder",
+            location=location,
+            option="transactionLog",
         )
     if isinstance(error, OSError) or "://" in table_uri(location):
         return RetriableError(
-            f"the transaction log at {location} cannot be read: {cause_of(error)}. Start the query"
-            " again when the driver's Python can read it"
+            "the transaction log at {location} cannot be read: {cause}. Start the query again when"
+            " the driver's Python can read it",
+            location=location,
+            cause=cause_of(error),
         )
     return CorruptLogError(
-        f"the transaction log at {location} cannot be opened: {cause_of(error)}. Files of its"
-        f" folder {_COMMITS} were deleted or changed by hand, or lost with a disk. {PUT_BACK}"
+        "the transaction log at {location} cannot be opened: {cause}. Files of its folder"
+        " _delta_log were deleted or changed by hand, or lost with a disk. {advice}",
+        location=location,
+        cause=cause_of(error),
+        advice=PUT_BACK,
     )
 
 
 def missing_error(location: str) -> SparkEosError:
-    """The error for a log that was there when this process looked last."""
+    """The error for a log that this process had open and that is gone."""
     return CorruptLogError(
-        f"the transaction log at {location} was deleted or moved after its query had opened it."
-        f" {PUT_BACK}"
+        "the transaction log at {location} was deleted or moved after its query had opened it."
+        " {advice}",
+        location=location,
+        advice=PUT_BACK,
     )
 
 
-def missing_columns(table: DeltaTable) -> set[str]:
-    """The columns of the log that the table has not."""
-    return set(SCHEMA.names) - {field.name for field in table.schema().fields}
-
-
 def has_own_columns(table: DeltaTable) -> bool:
-    """Whether the table has the columns of this release and no other. A log of an older one has
-    fewer, and a person may have added some: they stay empty.
+    """Whether the table has exactly the columns of this release. The log of an older release has
+    fewer. A person may have added columns: they stay empty.
     """
-    names: list[str] = [field.name for field in table.schema().fields]
-    return names == list(SCHEMA.names)
+    return _columns(table) == list(SCHEMA.names)
+
+
+def _columns(table: DeltaTable) -> list[str]:
+    return [field.name for field in table.schema().fields]
 
 
 def check_exists(location: str, storage_options: Mapping[str, str]) -> None:
-    """Raise where there is no Delta table: a reader must not create a log."""
+    """Raise if there is no Delta table: a reader must not create a log."""
     if not _is_table(table_uri(location), storage_options):
         raise _no_log(location)
 
 
 def is_log(location: str, storage_options: Mapping[str, str]) -> bool:
-    """Whether the Delta table at the location is a transaction log. One that cannot be read may be
-    one.
-    """
+    """Whether the Delta table is a transaction log, or may be one because it cannot be read."""
     try:
         table = DeltaTable(table_uri(location), storage_options=dict(storage_options))
     except DeltaError:
@@ -138,14 +139,14 @@ def is_log(location: str, storage_options: Mapping[str, str]) -> bool:
 
 
 def log_exists(location: str, storage_options: Mapping[str, str]) -> bool:
-    """Whether there is a Delta table; raise where something else is: no log can come there."""
+    """Whether there is a Delta table. Raise if other files are there: no log can be created."""
     uri, options = table_uri(location), dict(storage_options)
     if _is_table(uri, options):
         return True
     try:
         _check_empty(location, uri, options)
     except ForeignTableError:
-        if not _is_table(uri, options):  # else it was created since the first look
+        if not _is_table(uri, options):  # it may have been created since the first look
             raise _no_log(location) from None
         return True
     return False
@@ -161,8 +162,10 @@ def _is_table(uri: str, storage_options: Mapping[str, str]) -> bool:
 
 def _no_log(location: str) -> OptionError:
     return OptionError(
-        f"transactionLog '{location}' is no Delta table: give the log of the query whose output"
-        " is read, by default <checkpointLocation>/transaction_state"
+        "{option} '{location}' is no Delta table. Give the log of the query whose output is read,"
+        " by default <checkpointLocation>/transaction_state",
+        option="transactionLog",
+        location=location,
     )
 
 
@@ -175,21 +178,22 @@ def _create(location: str, uri: str, options: dict[str, str]) -> DeltaTable:
             description="One row per transactional id and transition. Do not write by hand.",
             configuration=PROPERTIES,
             storage_options=options,
-            # With a retry, the slower of two creators would write the table's metadata once more,
-            # and that is a conflict for every append under way.
+            # With a retry, the slower of two creators would write the metadata again. That is a
+            # conflict for every append under way.
             commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,
         )
     except Exception as error:
-        # Somebody else may have been faster. If so, theirs is the table; if not, the cause stands.
-        try:
+        # Another driver may have created the table in the meantime.
+        with suppress(TableNotFoundError, OSError):
             return DeltaTable(uri, storage_options=options)
-        except (TableNotFoundError, OSError):
-            pass
         raise RetriableError(
-            f"the transaction log at {location} cannot be created: {cause_of(error)}. Let the"
-            " driver's user write there, see whether the disk is full, or set the option"
-            " transactionLog to another path, and start the query again"
+            "the transaction log at {location} cannot be created: {cause}. Let the driver's user"
+            " write there, see whether the disk is full, or set the option {option} to another"
+            " path. Then start the query again",
+            location=location,
+            cause=cause_of(error),
+            option="transactionLog",
         ) from error
 
 
@@ -197,18 +201,24 @@ def _check_empty(location: str, uri: str, options: dict[str, str]) -> None:
     try:
         names = FileStore(uri, options).list_names()
     except TableNotFoundError:
-        return  # the folder is not there yet
-    # A creator at work has made `_delta_log` already.
+        return  # there is no folder yet
+    # Another driver that creates the log at this moment may have made `_delta_log` already.
     strange = [n for n in names if n != _COMMITS and not PurePosixPath(n).name.startswith(".")]
     if any(is_data_file(name) for name in strange):
         raise CorruptLogError(
-            f"the transaction log at {location} has lost its folder {_COMMITS}, which says what was"
-            f" decided: only its data files are left. {PUT_BACK}"
+            "the transaction log at {location} has lost its folder _delta_log, which says what was"
+            " decided. Only its data files are left. {advice}",
+            location=location,
+            advice=PUT_BACK,
         )
     if strange:
         raise ForeignTableError(
-            f"{location} is no Delta table and is not empty (found {strange[0]!r} and"
-            f" {len(strange) - 1} more). Set the option transactionLog to an empty or new path"
+            "{location} is no Delta table and is not empty (found {found!r} and {more} more). Set"
+            " the option {option} to an empty or new path",
+            location=location,
+            found=strange[0],
+            more=len(strange) - 1,
+            option="transactionLog",
         )
 
 
@@ -216,17 +226,22 @@ def _check_table(location: str, table: DeltaTable) -> None:
     metadata = table.metadata()
     found = metadata.configuration.get(VERSION_PROPERTY)
     if found is None or not found.isdigit():
-        columns = [field.name for field in table.schema().fields]
         raise ForeignTableError(
-            f"{location} holds a Delta table that is not a transaction log (name"
-            f" {metadata.name!r}, columns {columns[:5]}). Set the option transactionLog to another"
-            " path"
+            "{location} holds a Delta table that is not a transaction log (name {name!r}, columns"
+            " {columns}). Set the option {option} to another path",
+            location=location,
+            name=metadata.name,
+            columns=_columns(table)[:5],
+            option="transactionLog",
         )
     check_record_version(int(found), location)
     check_record_version(max((file.max_version for file in live_files(table)), default=0), location)
-    missing = missing_columns(table) - ADDED_COLUMNS.keys()
+    missing = {*SCHEMA.names} - {*_columns(table)} - ADDED_COLUMNS.keys()
     if missing:
         raise ForeignTableError(
-            f"the transaction log at {location} lacks the columns {sorted(missing)}. It was changed"
-            " by hand: set the option transactionLog to another path"
+            "the transaction log at {location} lacks the columns {columns}. It was changed by hand."
+            " Set the option {option} to another path",
+            location=location,
+            columns=sorted(missing),
+            option="transactionLog",
         )

@@ -1,21 +1,9 @@
-"""Driver, when a process opens the log to write: refuse a log inside of something else.
+"""Driver. Refuse a log that lies inside of a table or a checkpoint, or contains one.
 
-Clean-up, backup and restore work on whole folders. If one folder lies inside of another, they
-change both. A log that was set back, or lost files, could lose or double rows. So these are
-refused before anything is created:
-
-| the log's folder | what |
-|---|---|
-| lies inside of | another log, or a Delta table that would vacuum it |
-| lies inside of | the checkpoint of another query; the query's own is the default layout |
-| contains | a Delta table or a checkpoint, at any depth |
-
-Other files and folders, such as notes, are no problem. Nor is a folder that this user may not read:
-an object store may grant the log's folder and nothing above it.
-
-The cost on an object store: three requests for each folder above the log, and a listing of the top
-of the log's folder, which holds the data files of the last hours. Folders in there are listed too,
-but the log itself makes none except for its commits, which are not listed.
+Clean-up, backup and restore work on whole folders, and a log that was set back could lose or double
+rows, see docs/design/log.md. A folder that this user may not read counts as empty: an object store
+may grant only the log's folder. The cost there is three requests for each folder above the log, and
+a listing of the log's own folder without its commits.
 """
 
 from collections.abc import Mapping
@@ -25,19 +13,16 @@ from spark_eos._log.files import FileStore
 from spark_eos._log.folders import COMMITS, DiskFolders, Folders, Place, StoreFolders
 from spark_eos.errors import NestedLogError
 
-_CONSEQUENCE: Final = "clean-up, backup or restore of one would change the other"
+_CONSEQUENCE: Final = "Clean-up, backup or restore of one would change the other"
 
 
 def check_nesting(
     location: str, storage_options: Mapping[str, str], checkpoint: str | None
 ) -> None:
-    """Raise if the log at `location` lies inside of something else, or contains something else.
-
-    `checkpoint` is the location of the query's own checkpoint.
-    """
+    """Raise if the log is nested. `checkpoint` is the location of the query's own checkpoint."""
     log = Place.of(location)
     own_checkpoint = Place.of(checkpoint) if checkpoint is not None else None
-    # One client for the whole store, because each client opens connections of its own.
+    # One client for the whole store: each client opens its own connections.
     on_store = StoreFolders(FileStore(log.root, storage_options)) if log.root else None
     folders = on_store or DiskFolders()
     check_above(log, own_checkpoint, folders)
@@ -54,8 +39,8 @@ def check_above(log: Place, own_checkpoint: Place | None, folders: Folders) -> N
 
 
 def _is_left_alone(log: Place, parent: Place, folders: Folders) -> bool:
-    """Whether the table does not touch the log's folder. VACUUM leaves folders alone whose name
-    starts with `_` or `.`: a checkpoint at `<table>/_checkpoints/<query>` is a common layout.
+    """VACUUM leaves a folder alone if its name starts with `_` or `.`. A checkpoint at
+    `<table>/_checkpoints/<query>` is a common layout.
     """
     below = log.path.removeprefix(parent.path).lstrip("/")
     return below.startswith(("_", ".")) and not folders.is_log(parent)
@@ -77,17 +62,24 @@ def check_below(log: Place, folders: Folders) -> None:
 
 def _inside_error(log: Place, parent: Place, kind: str) -> NestedLogError:
     return NestedLogError(
-        f"the transaction log '{log}' lies inside of '{parent}', which is {kind}: {_CONSEQUENCE}."
-        " Set the option transactionLog (or checkpointLocation, if the log is in the checkpoint) to"
-        f" a folder beside '{parent}'. If the log has rows already, stop its queries and move its"
-        " folder there first"
+        "the transaction log '{log}' lies inside of '{parent}', which is {kind}. {consequence}. Set"
+        " the option transactionLog to a folder beside '{parent}', or checkpointLocation if the log"
+        " is in the checkpoint. If the log has rows already, stop its queries and move its folder"
+        " there first",
+        log=str(log),
+        parent=str(parent),
+        kind=kind,
+        consequence=_CONSEQUENCE,
     )
 
 
 def _contains_error(log: Place, inside: Place, kind: str) -> NestedLogError:
-    relation = "is also" if inside == log else f"contains '{inside}', which is"
     return NestedLogError(
-        f"the folder of the transaction log '{log}' {relation} {kind}: {_CONSEQUENCE}. Stop the"
+        "the folder of the transaction log '{log}' {relation} {kind}. {consequence}. Stop the"
         " queries that use them, and move one to a folder beside the other. Then set the option"
-        " transactionLog or checkpointLocation to the new folder"
+        " transactionLog or checkpointLocation to the new folder",
+        log=str(log),
+        relation="is also" if inside == log else f"contains '{inside}', which is",
+        kind=kind,
+        consequence=_CONSEQUENCE,
     )

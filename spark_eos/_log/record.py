@@ -1,12 +1,12 @@
-"""Driver and command line: a `TransactionRecord` as a row of the table, and back.
+"""Driver and snapshot reader. Map a `TransactionRecord` to a row of the log, and back.
 
-The columns, their order and their types are the stored format. A change that an older release could
-not read needs a new `RECORD_VERSION`, and a sample of the version before in tests/data. New columns
-come last, and may be null: a table gets them with the first append of a release that has them.
-Rows are Arrow's plain types on purpose, so that every Delta client can read them.
+The columns, their order and their types are a stored format. A change that an older release cannot
+read needs a new `RECORD_VERSION`, and a sample of the old version in tests/data. A new column comes
+last and may be null. The types are Arrow's plain types, so that every Delta client can read them.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -61,7 +61,11 @@ SCHEMA: Final = pa.schema(
         ("acknowledged", pa.string()),
     ]
 )
-# With the version that brought each. A table of an older one has rows without it.
+# Columns that are fields of `TransactionRecord`, with the same name and value.
+_SAME_IN_BOTH: Final = frozenset(SCHEMA.names) & {f.name for f in fields(TransactionRecord)} - {
+    "topic_ids"
+}
+# The record version that added each column. Rows of an older version do not have it.
 ADDED_COLUMNS: Final = {"cluster_id": 2, "topic_ids": 3, "acknowledged": 3}
 
 COMPACTED_VIEW_SQL: Final = """\
@@ -73,21 +77,21 @@ SELECT * EXCEPT (newest) FROM (
   FROM delta.`{location}`
 )
 WHERE newest = 1"""
-"""Spark SQL: the newest row of each transactional id, as log compaction leaves it in a topic."""
+"""Spark SQL: the newest row of each transactional id, as after log compaction of a topic."""
 
 
 def entry_order(record: TransactionRecord) -> tuple[datetime, int, int]:
-    """Sort key, oldest first. Where rows of one append share a time, an end follows its intent."""
+    """Sort key, oldest first. An end follows its intent, also if one append has both."""
     return record.entry_timestamp, record.batch_id, record.state.number
 
 
 def to_table(records: Sequence[TransactionRecord]) -> Any:
-    """The rows for `records`, as an Arrow table with the schema of the log."""
+    """The rows of `records`, as an Arrow table with the schema of the log."""
     return pa.Table.from_pylist([_row(record) for record in records], schema=SCHEMA)
 
 
 def to_schema(table: Any) -> Any:
-    """Rows of any version that can be read, with the columns of this one and no other."""
+    """Rows of any readable version, with exactly the columns of this version."""
     for name in ADDED_COLUMNS:
         if name not in table.schema.names:
             field = SCHEMA.field(name)
@@ -96,21 +100,14 @@ def to_schema(table: Any) -> Any:
 
 
 def from_table(table: Any) -> list[TransactionRecord]:
-    """The records for rows that were read from the log, newest first.
-
-    Newest first, because the reduction to the newest row per id keeps the first of two rows with
-    one timestamp.
-    """
+    """The records of rows, newest first: `latest_batch` keeps the first of two rows of one time."""
     records = [_record(row) for row in to_rows(table)]
     return sorted(records, key=entry_order, reverse=True)
 
 
 def to_rows(table: Any) -> list[dict[str, Any]]:
-    """An Arrow table's rows, with its times as datetimes in UTC.
-
-    Arrow's own conversion of a time imports pandas, which takes a third of a second: more than all
-    else that a command or a restarted driver does with the log.
-    """
+    """The rows of an Arrow table, with times as datetimes in UTC."""
+    # Arrow's own conversion of a time imports pandas, which takes a third of a second.
     times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
     for name in times:
         index = table.schema.get_field_index(name)
@@ -123,16 +120,19 @@ def to_rows(table: Any) -> list[dict[str, Any]]:
 
 
 def check_record_version(version: int, location: str) -> None:
-    """Refuse rows that a newer release wrote: what they mean is not known here."""
+    """Raise if a newer release wrote the rows: this release does not know what they mean."""
     if version > RECORD_VERSION:
         raise LogVersionError(
-            f"the transaction log at {location} holds records of version {version}; this release"
-            f" reads up to version {RECORD_VERSION}. Upgrade spark-eos wherever this log is used"
+            "the transaction log at {location} holds records of version {version}. This release"
+            " reads up to version {newest}. Upgrade spark-eos wherever this log is used",
+            location=location,
+            version=version,
+            newest=RECORD_VERSION,
         )
 
 
 def newest_per_id(records: Iterable[TransactionRecord]) -> list[TransactionRecord]:
-    """The newest row of each transactional id, in order of the ids."""
+    """The newest row of each transactional id, in the order of the ids."""
     newest: dict[str, TransactionRecord] = {}
     for record in sorted(records, key=entry_order):
         newest[record.identity.transactional_id] = record
@@ -140,64 +140,20 @@ def newest_per_id(records: Iterable[TransactionRecord]) -> list[TransactionRecor
 
 
 def _row(record: TransactionRecord) -> dict[str, Any]:
-    return {
-        "version": record.version,
-        "transactional_id": record.identity.transactional_id,
-        "producer_id": record.identity.producer_id,
-        "producer_epoch": record.identity.producer_epoch,
-        "transaction_timeout_ms": record.transaction_timeout_ms,
+    return {name: getattr(record, name) for name in _SAME_IN_BOTH} | {
+        **asdict(record.identity),
         "transaction_status": record.state.wire_name,
-        "transaction_partitions": [
-            {
-                "topic": p.topic,
-                "partition": p.partition,
-                "first_offset": p.first_offset,
-                "last_offset": p.last_offset,
-                "records": p.records,
-            }
-            for p in record.partitions
-        ],
-        "entry_timestamp": record.entry_timestamp,
-        "start_timestamp": record.start_timestamp,
-        "query_id": record.query_id,
-        "run_id": record.run_id,
-        "batch_id": record.batch_id,
-        "sink_partition": record.sink_partition,
-        "sink_partitions": record.sink_partitions,
-        "digest": record.digest,
-        "input_digest": record.input_digest,
-        "group_id": record.group_id,
-        "source_offsets": record.source_offsets,
-        "cluster_id": record.cluster_id,
+        "transaction_partitions": [asdict(p) for p in record.partitions],
         "topic_ids": [{"topic": t, "topic_id": i} for t, i in record.topic_ids] or None,
-        "acknowledged": record.acknowledged,
     }
 
 
 def _record(row: dict[str, Any]) -> TransactionRecord:
     check_record_version(row["version"], f"row of {row['transactional_id']}")
     return TransactionRecord(
-        identity=ProducerIdentity(
-            transactional_id=row["transactional_id"],
-            producer_id=row["producer_id"],
-            producer_epoch=row["producer_epoch"],
-        ),
-        transaction_timeout_ms=row["transaction_timeout_ms"],
+        identity=ProducerIdentity(**{f.name: row[f.name] for f in fields(ProducerIdentity)}),
         state=state_named(row["transaction_status"]),
         partitions=tuple(PartitionOffsets(**p) for p in row["transaction_partitions"]),
-        entry_timestamp=row["entry_timestamp"],
-        start_timestamp=row["start_timestamp"],
-        query_id=row["query_id"],
-        run_id=row["run_id"],
-        batch_id=row["batch_id"],
-        sink_partition=row["sink_partition"],
-        sink_partitions=row["sink_partitions"],
-        digest=row["digest"],
-        input_digest=row["input_digest"],
-        group_id=row["group_id"],
-        source_offsets=row["source_offsets"],
-        cluster_id=row["cluster_id"],
         topic_ids=tuple((one["topic"], one["topic_id"]) for one in row["topic_ids"] or ()),
-        acknowledged=row["acknowledged"],
-        version=row["version"],
+        **{name: row[name] for name in _SAME_IN_BOTH},
     )

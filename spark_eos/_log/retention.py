@@ -1,20 +1,8 @@
-"""Driver, after a batch: what keeps the cost of batch 100,000 at the cost of batch 100.
+"""Driver, after a batch. Keep the cost of an append independent of the age of the log.
 
-At each append delta-rs replays the commits since the last checkpoint, lists the folder of commits,
-and copies its list of live files. So all three must stay few, whatever the age of the log:
-
-| what grows | kept small by | every |
-|---|---|---|
-| commits since the checkpoint | a checkpoint | 32 commits |
-| live files | merging them, in levels, as an LSM tree does | 32 files of a level |
-| commit files | removal of those far behind a checkpoint | 64 commits |
-| removed data files | removal after four to five hours (vacuum.py) | 1,024 commits |
-| rows | expiry (expiry.py) | 1,024 commits |
-
-All of it works on a snapshot of its own, so what the driver has seen does not move. A rewrite
-removes files without a change of data, which is no conflict for an append; of two rewrites at the
-same time the second is refused, so no row is lost or doubled. A failure is a warning: the next
-round does it.
+An append costs more with each commit since the last checkpoint, each commit file and each live
+file, see docs/design/log.md. Maintenance keeps their numbers small. It works on a snapshot of its
+own, so the driver's does not move. A rewrite conflicts with other rewrites, but not with an append.
 """
 
 import json
@@ -40,19 +28,19 @@ from spark_eos.errors import SparkEosError
 
 _LOG = logging.getLogger(__name__)
 
-# Measured: an append costs 0.1 ms more per commit since the checkpoint, and compaction with
-# checkpoint costs 30 ms. The sum of both is flat between 16 and 32.
+# Measured: an append costs 0.1 ms more per commit since the checkpoint, a compaction with its
+# checkpoint costs 30 ms. The sum is flat between 16 and 32.
 CHECKPOINT_EVERY: Final = 32
 CLEAN_LOG_EVERY: Final = 64
 EXPIRE_EVERY: Final = 1024
-# Files of a level that are merged into one of the next. 8 at the last, so that no merge takes long:
-# it holds 8,192 appends, and a week at one a second is 74 files.
+# How many files of a level are merged into one of the next, as in an LSM tree. Only 8 at the last,
+# so that no merge takes long: its files hold 8,192 appends, and a week at one a second is 74 files.
 FAN_IN: Final = (32, 32, 8)
-# The application id of all rewrites. Delta-rs (1.6.6, its own optimize too) lets two commits remove
-# the same file, and both outputs stay: every row twice. This makes the second a conflict.
+# The application id of all rewrites: it makes the second of two a conflict. delta-rs 1.6.6 lets two
+# commits remove the same file, and keeps both outputs: every row twice.
 REWRITE: Final = "spark-eos/rewrite"
-# A writer or reader that is further behind than this starts again from a newer checkpoint. On a
-# local disk each append lists them all: with 640 it took an eighth longer than in a new log.
+# A process that is further behind starts again from a newer checkpoint. On a local disk each append
+# lists all commits: with 640 it took an eighth longer than in a new log.
 KEEP_COMMITS: Final = 256
 
 _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
@@ -61,14 +49,14 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long rows stay. `idle` is Kafka's `transactional.id.expiration.ms`, with its default."""
+    """How long rows stay. `idle` is Kafka's `transactional.id.expiration.ms` and its default."""
 
     history: timedelta = timedelta(days=7)
     idle: timedelta = timedelta(days=7)
 
 
 class MaintenanceTask(Enum):
-    """A piece of maintenance and how many commits may come between two runs."""
+    """A piece of maintenance, with the number of commits between two runs."""
 
     EXPIRE = EXPIRE_EVERY
     COMPACT = CHECKPOINT_EVERY
@@ -76,13 +64,13 @@ class MaintenanceTask(Enum):
 
 
 class Schedule:
-    """Says what is due. The driver whose append passes a multiple does it, so one of many does."""
+    """What is due. The driver whose append passes a multiple does it: one of many drivers."""
 
     def __init__(self, version: int) -> None:
         self._version = version
 
     def due(self, version: int) -> list[MaintenanceTask]:
-        """The tasks whose multiple lies between the last call and now, in the order to run them."""
+        """The tasks with a multiple between the last call and now, in the order to run them."""
         tasks = [
             task for task in MaintenanceTask if version // task.value > self._version // task.value
         ]
@@ -93,7 +81,7 @@ class Schedule:
 def run_maintenance(
     store: FileStore, tasks: Sequence[MaintenanceTask], retention: Retention
 ) -> None:
-    """Run the tasks, in the order given. Only what says that the log is broken is raised."""
+    """Run the tasks in this order. Only a broken log raises: other failures wait for a next run."""
     try:
         table = LogTable(store)
         for task in tasks:
@@ -111,30 +99,28 @@ def run_maintenance(
     except SparkEosError:
         raise
     except Exception as error:
-        _LOG.warning(
-            "maintenance of the log at %s failed, will be tried again: %s", store.uri, error
-        )
+        _LOG.warning("maintenance of the log at %s failed and will run again: %s", store.uri, error)
 
 
 def compact(table: LogTable) -> None:
-    """Merge the small files of each level where enough have come together."""
+    """Merge the files of each level that has enough of them."""
     for level, fan_in in enumerate(FAN_IN):
         files = [file for file in table.live_files() if file.level == level]
-        # Commits are counted for when it is time, and not all of them are appends: so less will do.
+        # The schedule counts commits, and not every commit is an append: half of them is enough.
         enough = fan_in // 2 if level == 0 else fan_in
         if len(files) >= enough:
             _rewrite(table, files, [(table.files.read_table(files), level + 1, False)])
 
 
 def checkpoint(table: LogTable) -> None:
-    """Write a checkpoint. It may name no file that is not on the disk, whoever wrote the file."""
+    """Write a checkpoint. Every file that it names must be on the disk before."""
     table.sync()
     table.delta.create_checkpoint()
     table.files.sync_checkpoint(table.version)
 
 
 def expire(table: LogTable, retention: Retention, now: datetime) -> None:
-    """Take out the rows that may go, and put `Dead` rows for the queries that are idle for long."""
+    """Remove the rows that may expire, and add `Dead` rows for queries that are idle for long."""
     cutoffs = Cutoffs(history=now - retention.history, idle=now - retention.idle)
     files = [file for file in table.live_files() if file.max_entry < cutoffs.oldest_first]
     rows = table.read(files)
@@ -143,24 +129,20 @@ def expire(table: LogTable, retention: Retention, now: datetime) -> None:
     if not expiry.gone:
         return
     outputs = [(to_table(expiry.kept), len(FAN_IN), False), (to_table(expiry.dead), 0, True)]
-    # The guard of the queries that die: one that comes back at this moment is a conflict.
+    # The guards of the dead queries: an append of one at this moment is a conflict.
     guards = {name: v for tail in expiry.dead_tails for name, v in tail.transactions.items()}
     _rewrite(table, files, outputs, guards)
 
 
 def clean_log(table: LogTable) -> None:
-    """Delete the commit files that no reader or writer needs any more.
-
-    Everything from the chosen checkpoint on stays, so each version from there on can be read.
-    Oldest first: if this is cut short, what is left is still a log without a gap. An object store
-    lists from a given name on, so there old commits cost no time, and delta-rs may remove them by
-    age, many in one request.
-    """
+    """Delete the commit files before a checkpoint that is far behind."""
     store = table.files
-    if not store.is_local:
+    if not store.is_local:  # it lists from a given name on, so old commits cost no time
         table.delta.cleanup_metadata()
         return
-    names = sorted(store.list_names("_delta_log"))
+    names = sorted(
+        store.list_names("_delta_log")
+    )  # the oldest first: an interruption leaves no gap
     checkpoints = [int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name))]
     start = max((v for v in checkpoints if v <= table.version - KEEP_COMMITS), default=0)
     old = [name for name in names if (match := _COMMIT.fullmatch(name)) and int(match[1]) < start]
@@ -168,7 +150,7 @@ def clean_log(table: LogTable) -> None:
 
 
 def _recently_checkpointed(table: LogTable) -> bool:
-    """Whether another driver, which passed the same multiple, did it already."""
+    """Whether another driver that passed the same multiple did it already."""
     hint = table.files.read_text("_delta_log/_last_checkpoint")
     version = json.loads(hint)["version"] if hint else 0
     return bool(version > table.version - CHECKPOINT_EVERY // 2)
@@ -180,7 +162,7 @@ def _rewrite(
     outputs: Sequence[tuple[Any, int, bool]],
     guards: Mapping[str, int] | None = None,
 ) -> None:
-    """Replace files by others, in one commit, unless another rewrite came in between."""
+    """Replace files by others in one commit. A rewrite since the snapshot is a conflict."""
     added = [
         table.files.write(rows, level=level, data_change=data_change)
         for rows, level, data_change in outputs

@@ -1,7 +1,6 @@
-"""Driver and command line. The log's Delta table: one snapshot of it, its files, and commits.
+"""Driver and snapshot reader. The Delta table of the log: one snapshot, its files, and commits.
 
-`TransactionLog` knows what rows mean. This class knows how deltalake reads and writes them. A
-simulation puts a table in memory in its place.
+`TransactionLog` knows what the rows mean. The simulation has a table in memory instead of this one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ _WRITER: Final = WriterProperties(compression="ZSTD")
 
 
 class LogTable:
-    """A snapshot of the table. Looking never moves it: `refresh` and `reopen` do."""
+    """A snapshot of the table. Only `refresh`, `reopen` and `commit` move it."""
 
     def __init__(self, files: FileStore, delta: DeltaTable | None = None) -> None:
         self.files = files
@@ -27,20 +26,18 @@ class LogTable:
 
     @classmethod
     def open(cls, location: str, storage_options: Mapping[str, str]) -> "LogTable":
-        """The table at `location`, created if there is nothing."""
+        """Open the table at `location`. Create it if there is nothing."""
         delta = open_table(location, storage_options)
         return cls(FileStore(table_uri(location), storage_options), delta)
 
     @property
     def version(self) -> int:
-        """The table's version that this snapshot holds."""
+        """The version of this snapshot."""
         return self.delta.version()
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the commit of this version is gone, or is another file now: a folder that was
-        restored or created again may have as many commits as the one before.
-        """
+        """Whether the commit file of this version is gone, or another one after a restore."""
         return self._mark != self.files.commit_mark(self.version)
 
     def refresh(self) -> None:
@@ -49,20 +46,20 @@ class LogTable:
         self._mark = self.files.commit_mark(self.version)
 
     def reopen(self) -> None:
-        """Move to the newest version from what is in the folder now."""
+        """Open the table again, at its newest version."""
         self.delta = self.files.open_table()
         self._mark = self.files.commit_mark(self.version)
 
     def sync(self) -> None:
-        """Return when no power cut can take away a commit up to this version. See durable.py."""
+        """Return when every commit up to this version outlives a power cut, see durable.py."""
         self.files.sync(self.version)
 
     def application_version(self, application_id: str) -> int | None:
-        """The version of one of Delta's application transactions."""
+        """The version of one of Delta's application transactions in this snapshot."""
         return self.delta.transaction_version(application_id)
 
     def live_files(self) -> list[LiveFile]:
-        """The data files of this snapshot, with the statistics that select them. Costs no I/O."""
+        """The data files of this snapshot with their statistics. Costs no I/O."""
         return live_files(self.delta)
 
     def read(self, files: Iterable[LiveFile]) -> list[TransactionRecord]:
@@ -70,13 +67,11 @@ class LogTable:
         return self.files.read(files)
 
     def read_arrow(self) -> Any:
-        """All rows of this snapshot, as an Arrow table in the order of their entry."""
+        """All rows of this snapshot as an Arrow table, oldest first."""
         return self.files.read_table(self.live_files()).sort_by("entry_timestamp")
 
     def commit(self, records: Sequence[TransactionRecord], transactions: Mapping[str, int]) -> None:
-        """Append rows, or none, with application transactions. Delta refuses the commit where one
-        since this snapshot has an application transaction of the same id.
-        """
+        """Append rows, or none. Refused if a commit since this snapshot has one of these ids."""
         properties = CommitProperties(
             app_transactions=[Transaction(*pair) for pair in transactions.items()],
             max_commit_retries=COMMIT_RETRIES,
@@ -102,5 +97,5 @@ class LogTable:
 
     @staticmethod
     def as_stored(records: Sequence[TransactionRecord]) -> list[TransactionRecord]:
-        """The records as a reader of the table gets them, newest first."""
+        """The records as the table returns them, newest first."""
         return from_table(to_table(records))

@@ -1,4 +1,4 @@
-"""Driver: the end of the log for one query, found without reading the table.
+"""Driver. The end of the log for one query, found without a scan of the table.
 
 Each append moves some of Delta's application transactions, in the same commit as its rows:
 
@@ -7,16 +7,14 @@ Each append moves some of Delta's application transactions, in the same commit a
 | `<query id>` | the batch id: the guard, as in Delta's own idempotent writes |
 | `<query id>/batch-since` | when the first row of that batch was logged, in microseconds |
 | `<query id>/newest` | when the newest row of the query was logged, in microseconds |
-| `<query id>/driver` | a number for the driver that was started last |
+| `<query id>/driver` | the number of the driver that was started last |
 | `<query id>/start` | the mark of that start (_protocol/transactions/ownership.py) |
 | `<query id>/token` | epoch and mark of the last move of the query's own producer epoch |
 | `<query id>/token-producer` | its producer id |
 | `<query id>/token-place` | a short name for its cluster and transactional id |
 
-Checkpoints keep them for ever, so they are known at any age of the table. `newest` changes with
-each append, and `token` with each start: they tell whether anything happened to the query. The two
-times bound where the rows of the last batch are, and the files' statistics then name one file, or
-a few.
+Checkpoints keep application transactions for ever, so they are known at any age of the table. The
+two times bound the rows of the last batch, and the statistics of the files then select a few files.
 """
 
 from dataclasses import dataclass, replace
@@ -35,10 +33,7 @@ _NO_EPOCH: Final = ProducerEpoch(-1, -1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tail:
-    """What is known of the end of a query's log.
-
-    `at_version` is the table's version that it was compared with last. `batch` may be unread.
-    """
+    """The end of a query's log. It was true at the table's version `at_version`."""
 
     query_id: str
     at_version: int
@@ -46,25 +41,25 @@ class Tail:
     since: datetime = EPOCH
     newest: datetime = EPOCH
     batch: LoggedBatch | None = None
-    is_read: bool = False
-    driver: int | None = None  # none has started since the log was of an older version
+    is_read: bool = False  # whether `batch` was read
+    driver: int | None = None  # None until a driver of this release starts
     start_mark: int = 0
     token: Token | None = None
 
     @property
     def transactions(self) -> dict[str, int]:
-        """The application transactions that say all this."""
+        """The application transactions that store this tail."""
         if self.batch_id is None:
             return self.start_transactions
         return {
             self.query_id: self.batch_id,
-            _since_id(self.query_id): _microseconds(self.since),
-            _newest_id(self.query_id): _microseconds(self.newest),
+            f"{self.query_id}/batch-since": _microseconds(self.since),
+            f"{self.query_id}/newest": _microseconds(self.newest),
         } | self.start_transactions
 
     @property
     def start_transactions(self) -> dict[str, int]:
-        """Those of them that say who was started last."""
+        """The application transactions that store the last start and move."""
         if self.driver is None or self.token is None:
             return {}
         producer_id, _epoch = self.token.before or _NO_EPOCH
@@ -77,12 +72,12 @@ class Tail:
         }
 
     def is_current(self, table: LogTable) -> bool:
-        """Whether the query is, in the table's snapshot, where this says it is."""
+        """Whether this is the end of the query's log in the table's snapshot."""
         if self.at_version == table.version:
             return True
-        # Each append moves `newest`, and each start `driver` or `token`. A look-up in the snapshot
-        # takes up to a millisecond, so nothing else is compared.
-        newest = _datetime(table.application_version(_newest_id(self.query_id)))
+        # Each append moves `newest`, and each start moves `driver` or `token`. Nothing else is
+        # compared: a look-up in the snapshot takes up to a millisecond.
+        newest = _datetime(table.application_version(f"{self.query_id}/newest"))
         driver = table.application_version(f"{self.query_id}/driver")
         token = table.application_version(f"{self.query_id}/token")
         packed = None if self.token is None else _packed(self.token)
@@ -90,14 +85,14 @@ class Tail:
 
 
 def find_tail(table: LogTable, query_id: str) -> Tail:
-    """The end of the query's log in the table's snapshot. Reads no data file."""
+    """Find the end of the query's log in the table's snapshot. Reads no data file."""
     batch_id = table.application_version(query_id)
     return Tail(
         query_id=query_id,
         at_version=table.version,
         batch_id=batch_id,
-        since=_datetime(table.application_version(_since_id(query_id))),
-        newest=_datetime(table.application_version(_newest_id(query_id))),
+        since=_datetime(table.application_version(f"{query_id}/batch-since")),
+        newest=_datetime(table.application_version(f"{query_id}/newest")),
         is_read=batch_id is None,
         driver=table.application_version(f"{query_id}/driver"),
         start_mark=table.application_version(f"{query_id}/start") or 0,
@@ -106,7 +101,6 @@ def find_tail(table: LogTable, query_id: str) -> Tail:
 
 
 def _packed(token: Token) -> int:
-    """Epoch and mark in one number."""
     _producer_id, epoch = token.before or _NO_EPOCH
     return (epoch + 1 << _MARK_BITS) + token.mark
 
@@ -135,10 +129,7 @@ def read_tail(table: LogTable, tail: Tail) -> Tail:
 def after_append(
     tail: Tail, batch_id: int, records: list[TransactionRecord], token: Token | None = None
 ) -> Tail:
-    """The tail that `records`, newest first, make of it. Rows of the batch before are let go.
-
-    `token` is that of a decision.
-    """
+    """The tail after an append of `records`, newest first. `token` is that of a decision."""
     same_batch = tail.batch_id == batch_id
     known = list(tail.batch.records) if same_batch and tail.batch else []
     written = [record for record in records if record.batch_id == batch_id]
@@ -151,14 +142,6 @@ def after_append(
         is_read=tail.is_read or not same_batch,
         token=token or tail.token,
     )
-
-
-def _since_id(query_id: str) -> str:
-    return f"{query_id}/batch-since"
-
-
-def _newest_id(query_id: str) -> str:
-    return f"{query_id}/newest"
 
 
 def _microseconds(at: datetime) -> int:

@@ -1,19 +1,16 @@
-"""Driver (planner and commit worker) and command line: the log as one object.
+"""Driver and snapshot reader. The log as one object, with a snapshot of the table.
 
-An object holds a snapshot of the table. Looking never moves it, `refresh` does. An append is valid
-for what was seen in that snapshot: if another driver moved the query since, it is fenced, and
-nothing is written. Other queries of the same table are never in the way.
+An append is valid for the snapshot: if another driver has moved the query since, the append is
+fenced and writes nothing. Other queries do not matter.
 
-Why exactly one of two drivers wins. Both start from a snapshot where the query's newest entry is
-T. Delta takes commits one after the other; each commit of a query carries its application
-transactions, and delta-rs refuses a commit when one that came in between has them too. The snapshot
-may also move past T on its own, when an append of this object is confirmed: then T itself is
-compared before the next commit.
+Why exactly one of two drivers wins. Both start from the same newest entry of the query. Delta takes
+one commit after the other, and delta-rs refuses a commit if one in between has application
+transactions of the same query. An append also moves the snapshot of its own driver, so the newest
+entry is compared once more before the next commit.
 
-Why an append that returned is in the log, and stays there. It is on the disk by then (durable.py).
-And old commit files are removed (retention.py), so a driver that was frozen between looking for the
-newest version and writing the next one could write a version that nobody reads any more: every
-append looks again, at the newest snapshot, for itself.
+Why an append that returned stays in the log. It is on the disk (durable.py), and it was found in
+the newest snapshot. Without that look a frozen driver could write a version that nobody reads any
+more, because old commit files are removed.
 """
 
 import logging
@@ -41,7 +38,7 @@ from spark_eos.errors import RetriableError, SparkEosError
 
 _LOG = logging.getLogger(__name__)
 
-# From a snapshot whose commits were removed meanwhile, delta-rs cannot check for conflicts.
+# delta-rs cannot check for conflicts if the commits since the snapshot were removed.
 SNAPSHOT_ATTEMPTS: Final = 5
 
 
@@ -64,11 +61,7 @@ class TransactionLog:
         retention: Retention | None = None,
         checkpoint: str | None = None,
     ) -> "TransactionLog":
-        """The log at `location`: a path, a `file:` URI or an object store's. Created if missing.
-
-        `checkpoint` is the location of the query's own: the log may lie in that one, and in no
-        other.
-        """
+        """Open or create the log. It may lie inside of `checkpoint`, which is the query's own."""
         check_nesting(location, storage_options or {}, checkpoint)
         return cls(location, LogTable.open(location, storage_options or {}), retention)
 
@@ -76,27 +69,26 @@ class TransactionLog:
     def existing(
         cls, location: str, storage_options: Mapping[str, str] | None = None
     ) -> "TransactionLog":
-        """The log at `location`, to read it; raise where there is none."""
+        """Open the log at `location` to read it. Raise if there is none."""
         check_exists(location, storage_options or {})
         return cls(location, LogTable.open(location, storage_options or {}))
 
     @property
     def version(self) -> int:
-        """The table's version that this object holds."""
+        """The table's version of this snapshot."""
         return self._table.version
 
     def refresh(self) -> None:
-        """Go to the newest version. A log that a person has replaced is opened again."""
+        """Move to the newest version. Open the log again if a person has replaced it."""
         if self._table.is_replaced:
             self.reopen()
             return
         try:
             self._table.refresh()
         except (DeltaError, OSError):
-            # Commits that this process has not seen may be cleaned up: a checkpoint has them.
+            # Commits since the snapshot may be removed. A checkpoint has their content.
             self.reopen()
             return
-        # What did not change need not be read again.
         self._tails = {
             query_id: replace(tail, at_version=self._table.version)
             for query_id, tail in self._tails.items()
@@ -104,7 +96,7 @@ class TransactionLog:
         }
 
     def reopen(self) -> None:
-        """Forget what was seen, and look at what is there now."""
+        """Drop everything that is known of the log, and read it again."""
         try:
             self._table.reopen()
         except TableNotFoundError as error:
@@ -119,15 +111,15 @@ class TransactionLog:
         return tail.batch_id is not None or tail.driver is not None
 
     def last_batch_id(self, query_id: str) -> int | None:
-        """The last batch that the query has in the log."""
+        """The id of the query's last batch in the log."""
         return self._tail(query_id).batch_id
 
     def newest_entry(self, query_id: str) -> datetime:
-        """When the newest row of the query was logged: every append moves it."""
+        """When the newest row of the query was logged. Each append moves it."""
         return self._tail(query_id).newest
 
     def has_lost_rows(self, query_id: str) -> bool:
-        """Whether its newest row is not there, and is too young to have expired."""
+        """Whether the query's newest row is missing, and too young to have expired."""
         newest = self.newest_entry(query_id)
         if datetime.now(UTC) - newest > self._retention.history:
             return False
@@ -139,19 +131,19 @@ class TransactionLog:
         return self._tail(query_id).driver
 
     def start_mark(self, query_id: str) -> int:
-        """The mark of its start."""
+        """The mark of the last start of a driver."""
         return self._tail(query_id).start_mark
 
     def token(self, query_id: str) -> Token | None:
-        """The last move of the query's own epoch that was logged."""
+        """The last logged move of the query's own epoch."""
         return self._tail(query_id).token
 
     def last_batch(self, query_id: str) -> LoggedBatch | None:
-        """The query's last batch, in a time that does not depend on the size of the log."""
+        """The query's last batch. The cost does not depend on the size of the log."""
         return self._read_tail(query_id).batch
 
     def batch(self, query_id: str, batch_id: int) -> LoggedBatch | None:
-        """Any batch of the query that is still in the log."""
+        """A batch of the query, if it is still in the log."""
         rows = self._read(lambda file: file.may_hold_batch(query_id, batch_id))
         return latest_batch(r for r in rows if r.query_id == query_id and r.batch_id == batch_id)
 
@@ -165,37 +157,36 @@ class TransactionLog:
         return [r for r in rows if r.query_id == query_id and r.batch_id >= batch_id]
 
     def next_timestamp(self, query_id: str) -> datetime:
-        """Now, but after every row of the query, so that clocks that differ do no harm."""
-        after = self._tail(query_id).newest + timedelta(microseconds=1)
-        return max(datetime.now(UTC), after)
+        """Now, or just after the query's newest row: the clocks of two drivers may differ."""
+        return max(datetime.now(UTC), self._tail(query_id).newest + timedelta(microseconds=1))
 
     def records(self) -> Any:
-        """All rows, as an Arrow table in the order of their entry."""
+        """All rows as an Arrow table, oldest first."""
         return self._table.read_arrow()
 
     def current(self) -> list[TransactionRecord]:
-        """The newest row of each transactional id: the compacted view."""
+        """The newest row of each transactional id."""
         return newest_per_id(from_table(self.records()))
 
     def start(self, query_id: str, driver: int, token: Token, *, start_mark: int) -> bool:
-        """Log that a driver starts, in a commit without rows; every older driver is refused then.
-
-        False where the query was moved since this object looked: refresh, and look again.
-        """
+        """Log the start of a driver, which fences older ones. False if the query was moved."""
         seen = self._tail(query_id)
         wanted = replace(seen, driver=driver, token=token, start_mark=start_mark)
         try:
             if seen.is_current(self._table):
                 self._table.commit([], wanted.start_transactions)
-        except Exception as error:  # of unknown outcome, whatever it is
-            _LOG.info("query %s: the start of a driver: %s", query_id, error)
+        except Exception as error:  # whatever it is, the outcome is unknown
+            _LOG.info("query %s: reading the log again after a failed start: %s", query_id, error)
         try:
             self.reopen()
             self._table.sync()
         except Exception as error:
             raise RetriableError(
-                f"the transaction log at {self.location} cannot be read: {cause_of(error)}."
-                f" Nothing was written. Start query {query_id} again when it can"
+                "the transaction log at {location} cannot be read: {cause}. Nothing was written."
+                " Start query {query_id} again when the log can be read",
+                location=self.location,
+                cause=cause_of(error),
+                query_id=query_id,
             ) from error
         now = self._tail(query_id)
         return (now.driver, now.token) == (driver, token)
@@ -207,10 +198,7 @@ class TransactionLog:
         records: Sequence[TransactionRecord],
         token: Token | None = None,
     ) -> None:
-        """Append rows in one commit. When it returns they are in the log, for everybody.
-
-        `token` is the move of the query's epoch that a decision makes next.
-        """
+        """Append rows in one commit. `token` is the move of the query's epoch after a decision."""
         seen = self._read_tail(query_id)
         check_append(seen, batch_id, records)
         wanted = after_append(seen, batch_id, self._table.as_stored(records), token)
@@ -223,30 +211,31 @@ class TransactionLog:
                 cause: Exception | None = None
             except SparkEosError:
                 raise
-            except Exception as error:  # of unknown outcome, whatever it is
+            except Exception as error:  # whatever it is, the outcome is unknown
                 cause = error
             before = self._table.version
             if self._settle(seen, wanted, records):
                 return
             if self._table.version == before or attempt == SNAPSHOT_ATTEMPTS:
                 break
-            _LOG.info("batch %s of query %s: appending again: %s", batch_id, query_id, cause)
+            _LOG.info("batch %s of query %s is appended again: %s", batch_id, query_id, cause)
         raise not_written_error(wanted, records, self.location, cause) from cause
 
     def sync(self) -> None:
-        """Return when no power cut can take away what is in the log. See durable.py."""
+        """Return when the snapshot outlives a power cut, see durable.py."""
         try:
             self._table.sync()
         except OSError as error:
             raise RetriableError(
-                f"the transaction log at {self.location} could not be synced to its disk: {error}."
-                " Nothing was done on what it says. Start the query again"
+                "the transaction log at {location} could not be synced to its disk: {cause}."
+                " No decision in it was completed. Start the query again",
+                location=self.location,
+                cause=error,
             ) from error
 
     def maintain(self) -> None:
-        """Keep the cost flat. Called after each batch; does something every few commits."""
-        tasks = self._schedule.due(self._table.version)
-        if tasks:
+        """Run the maintenance that is due. Called after each batch."""
+        if tasks := self._schedule.due(self._table.version):
             run_maintenance(self._table.files, tasks, self._retention)
 
     def _read(self, may_hold: Callable[[LiveFile], bool]) -> list[TransactionRecord]:
@@ -260,12 +249,11 @@ class TransactionLog:
     def _read_tail(self, query_id: str) -> Tail:
         tail = self._tail(query_id)
         if not tail.is_read:
-            tail = read_tail(self._table, tail)
-            self._tails[query_id] = tail
+            tail = self._tails[query_id] = read_tail(self._table, tail)
         return tail
 
     def _commit(self, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
-        """Write, look again, and say whether the rows are the end of the query's log."""
+        """Commit rows. Return whether they end the query's log in the newest snapshot."""
         self._table.commit(records, wanted.transactions)
         written = replace(wanted, at_version=self._table.version)
         self._table.sync()
@@ -276,12 +264,12 @@ class TransactionLog:
         return True
 
     def _settle(self, seen: Tail, wanted: Tail, records: Sequence[TransactionRecord]) -> bool:
-        """After an unknown outcome: look what is there. False means that nothing happened."""
+        """After an unknown outcome, return whether the log has the rows. Raise if it moved on."""
         try:
             self._table.reopen()
             if holds_rows(self._table, records):
                 self._table.sync()
-                # If the query went on since, the next append finds out by itself.
+                # The next append compares the tail again: the query may have moved on since.
                 self._tails[wanted.query_id] = replace(wanted, at_version=-1)
                 return True
             is_current = seen.is_current(self._table)
@@ -289,9 +277,12 @@ class TransactionLog:
             raise
         except Exception as error:
             raise RetriableError(
-                f"batch {wanted.batch_id} of query {wanted.query_id}: it is not known whether it is"
-                f" in the transaction log at {self.location}, which cannot be read: {error}. Start"
-                " the query again, and it will look"
+                "it is not known whether batch {batch_id} of query {query_id} is in the transaction"
+                " log at {location}, which cannot be read: {cause}. Start the query again",
+                batch_id=wanted.batch_id,
+                query_id=wanted.query_id,
+                location=self.location,
+                cause=error,
             ) from error
         if not is_current:
             raise self._fenced(seen, wanted)

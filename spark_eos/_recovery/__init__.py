@@ -1,1 +1,1 @@
-"""Step 1: recover. Take the query over, complete what is decided, and say what is left."""
+"""Planner worker. Step 1: take the query over, complete what is decided, say what is left."""

@@ -1,8 +1,7 @@
 """Planner worker, at a start. Does the checkpoint still say what the last batch read?
 
-Spark goes on where the newest file in `offsets/` ends. Whoever edits that file moves the query back
-or ahead: rows come twice, or never. The log has a digest of the file for each batch that wrote
-rows, so a change is noticed. A batch that runs again is compared when it is decided (replay.py).
+Spark goes on where the newest file in `offsets/` ends. If a person edits it, rows come twice or
+never. A batch that runs again is compared when it is decided. See docs/design/ownership.md.
 """
 
 from spark_eos._deadline import Deadline
@@ -14,7 +13,7 @@ from spark_eos.errors import OperatorError
 
 
 def check_input_as_logged(session: Session, deadline: Deadline) -> None:
-    """Raise where the input of the last complete batch is not what it was when it was decided."""
+    """Raise if the input of the last complete batch has changed since its decision."""
     query_id, checkpoint = session.query_id, session.checkpoint
     last = session.log.last_batch(query_id)
     if last is None or not checkpoint.has_commit(last.batch_id):
@@ -28,9 +27,13 @@ def check_input_as_logged(session: Session, deadline: Deadline) -> None:
     code = acknowledgement(Risk.EDITED_CHECKPOINT, query_id, last.batch_id, now)
     if not Ownership(session).accepts(code, deadline):
         raise OperatorError(
-            f"the file offsets/{last.batch_id} in checkpointLocation '{checkpoint.location}' was"
-            f" changed after batch {last.batch_id} of query {query_id} was committed. Going on from"
-            " the changed offsets would write rows twice or leave rows out, so nothing was written."
-            " Put the file back. To go on from the changed offsets all the same, set option"
-            f" acknowledge to '{code}' for one start"
+            "the file offsets/{batch_id} in checkpointLocation '{location}' was changed after batch"
+            " {batch_id} of query {query_id} was committed. Going on from it would write rows twice"
+            " or leave rows out, so nothing was written. Put the file back. To go on from the"
+            " changed offsets all the same, set option {option} to '{code}' for one start",
+            batch_id=last.batch_id,
+            location=checkpoint.location,
+            query_id=query_id,
+            option="acknowledge",
+            code=code,
         )

@@ -1,9 +1,8 @@
 """Planner worker, at the first batch of a run. Put back the offsets of a group that have expired.
 
-Brokers delete the offsets of a group that has no members and that nothing moved for
-offsets.retention.minutes. A query that reads nothing for that long loses the place of its group,
-though nothing was read since: whoever takes the group over would start somewhere else. The log
-still has the offsets of the last batch.
+Brokers delete the offsets of a group without members that nothing moved for
+offsets.retention.minutes, and a consumer that takes over would start somewhere else. The log still
+has the offsets of the last batch.
 """
 
 import json
@@ -19,8 +18,8 @@ _LOG = logging.getLogger(__name__)
 
 
 def restore_group_offsets(session: Session, deadline: Deadline) -> None:
-    """Put back what the last complete batch in the log has committed to the query's group. Call it
-    after recovery, when no other driver can move the group.
+    """Put back the offsets of the last complete batch. Call this after recovery: from then on no
+    other driver can move the group.
     """
     last = session.log.last_batch(session.query_id) if session.group_id is not None else None
     for record in last.records if last is not None else ():
@@ -31,10 +30,9 @@ def restore_group_offsets(session: Session, deadline: Deadline) -> None:
 def put_back(
     groups: ConsumerGroups, group_id: str, source_offsets: str | None, deadline: Deadline
 ) -> Offsets:
-    """Commit logged offsets where the group has none; returns what was put back.
+    """Commit logged offsets where the group has none. Return these offsets.
 
-    An offset that is there is never moved, wherever it is. A group with a member is left alone: it
-    belongs to that consumer.
+    An offset that the group has is never moved. A group with a member belongs to that consumer.
     """
     logged = from_map(json.loads(source_offsets)) if source_offsets else {}
     there = groups.committed_offsets(group_id, sorted(logged), deadline) if logged else {}
@@ -44,8 +42,8 @@ def put_back(
     restored = groups.put_offsets(group_id, missing, deadline)
     if restored:
         _LOG.warning(
-            "group '%s' had no committed offsets where the query's last batch ended. Put back from"
-            " the transaction log: %s",
+            "group '%s' had lost committed offsets of the query's last batch. They were put back"
+            " from the transaction log: %s",
             group_id,
             ", ".join(f"{p} at {offset}" for p, offset in sorted(restored.items())),
         )

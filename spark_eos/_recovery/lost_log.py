@@ -1,10 +1,8 @@
-"""Planner worker, at the first start of a query on a log. Is this the log that has its decisions?
+"""Planner worker, at the first start of a query on a log. Does this log have its decisions?
 
-A log says by its token where the query's own epoch is, and `ownership.py` compares that. A log that
-was written by an older release has no token, and one that does not know the query has none either.
-Then the ids of the tasks have to tell: an id whose last transaction was committed has been decided
-in some log, because nothing is committed without. If this log does not know that transaction, it
-was deleted, restored from a backup, or the option names another one now.
+`ownership.py` compares the token of a log with Kafka. A new log has no token, nor has one of an
+older release. There the ids of the tasks have to show it. An id whose last transaction is committed
+was decided in some log. If this log does not know that transaction, it is not the newest.
 """
 
 from spark_eos._deadline import Deadline
@@ -15,7 +13,7 @@ from spark_eos.errors import StaleLogError
 
 
 def check_log_is_the_querys(session: Session, deadline: Deadline) -> None:
-    """Raise where a log without a token cannot be the one that the query wrote to."""
+    """Raise if the log has no token and cannot be the one that the query wrote to."""
     query_id, log = session.query_id, session.log
     if log.token(query_id) is not None:
         return
@@ -24,15 +22,19 @@ def check_log_is_the_querys(session: Session, deadline: Deadline) -> None:
         return
     log.refresh()
     if log.token(query_id) is not None:
-        return  # another driver was started on this log, and knows the commit
+        return  # another driver was started on this log and knows the commit
     newest = log.last_batch_id(query_id)
-    has = "has no row" if newest is None else f"ends with batch {newest}"
     raise StaleLogError(
-        f"the transaction log at {log.location} {has} of query {query_id}, and {committed} was"
-        " committed in Kafka since: its decision is in another log, or the log was deleted or"
-        " restored from a backup, and the last batch could be written twice. Set transactionLog to"
-        " the newest log that the query had (it may be copied as a whole, while no query writes to"
-        " it), or start with a new checkpointLocation or txnAppId"
+        "the transaction log at {location} {has} of query {query_id}, but {transactional_id} was"
+        " committed in Kafka since. Its decision is in another log, or the log was deleted or"
+        " restored from a backup. Going on could write the last batch twice. Set {option} to the"
+        " newest log of the query, or start with a new checkpointLocation or txnAppId. A log may be"
+        " copied as a whole while no query writes to it",
+        location=log.location,
+        has="has no row" if newest is None else f"ends with batch {newest}",
+        query_id=query_id,
+        transactional_id=committed,
+        option="transactionLog",
     )
 
 

@@ -1,14 +1,12 @@
-"""Planner and commit worker. Take a query over, and stop where its log is not the one that counts.
+"""Planner and commit worker. Take a query over, and stop if its log is not the newest.
 
-`_protocol/transactions/ownership.py` has the reasons. A driver starts a query before it recovers
-it: from then on no older driver can log anything (Delta), or complete a decision (Kafka). A driver
-is an application of Spark with a log, so a planner or a query that is started again in it owns the
-query already.
+The reasons are in `_protocol/transactions/ownership.py`. A driver starts a query before it recovers
+it. From then on an older driver cannot log anything (Delta) or complete a decision (Kafka). A
+driver is a Spark application with a log: a query that is restarted in it needs no new start.
 """
 
 import logging
-from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos._endtxn.decided_here import check_decided_here
@@ -32,10 +30,7 @@ from spark_eos._protocol.transactions.ownership import (
     unknown_position,
 )
 from spark_eos._protocol.transactions.transaction import TransactionDescription, TransactionRecord
-from spark_eos._protocol.transactions.transactional_id import (
-    driver_id,
-    parse_transactional_id,
-)
+from spark_eos._protocol.transactions.transactional_id import driver_id, parse_transactional_id
 from spark_eos._recovery.lost_log import check_log_is_the_querys
 from spark_eos._session import Session
 from spark_eos.errors import (
@@ -49,15 +44,18 @@ from spark_eos.errors import (
 _LOG = logging.getLogger(__name__)
 
 _SHOWN_IDS: Final = 4
-# Where Kafka has a move that the log does not have, and the driver goes on.
-_UNLOGGED: Final = (
-    Position.TAKEN_OVER,
-    Position.FORGOTTEN,
-    Position.AHEAD,
-    Position.OUTDATED,
-)
+# A driver that goes on from one of these positions logs first what Kafka has.
+_UNLOGGED: Final = (Position.TAKEN_OVER, Position.FORGOTTEN, Position.AHEAD, Position.OUTDATED)
 
 Descriptions = dict[str, TransactionDescription | None]
+
+
+class _Look(NamedTuple):
+    """The id whose epoch the log knows, what Kafka has of it, and how that fits to the log."""
+
+    name: str
+    found: TransactionDescription | None
+    where: Position
 
 
 class Ownership:
@@ -72,42 +70,39 @@ class Ownership:
 
     @property
     def transactional_id(self) -> str:
-        """The query's own id, for the moves to come."""
+        """The query's own id, under the prefix of this start."""
         return driver_id(self.session.options.transactional_id_prefix, self.query_id)
 
     def take_over(self, deadline: Deadline) -> None:
-        """Make this driver the one that may decide. Raises where the log is older than Kafka."""
-        # Before a start is logged: a cluster that is named by mistake must leave no trace.
+        """Make this driver the one that may decide. Raises if the log is older than Kafka."""
+        # Checked before a start is logged: a cluster that is named by mistake must leave no trace.
         check_decided_here(self.session, self._unfinished(), deadline)
-        name, found, where = self._checked(deadline)
+        look = self._checked(deadline)
         is_owner = self.log.driver(self.query_id) == self.session.driver
-        if not is_owner or where not in (Position.CURRENT, Position.NOT_MOVED):
-            self._start(name, found, where, deadline)
+        if not is_owner or look.where not in (Position.CURRENT, Position.NOT_MOVED):
+            self._start(look, deadline)
         token = self.log.token(self.query_id)
-        # What is pending is completed under the new epoch, which must then say so.
+        # A pending decision is completed under the new epoch, so the epoch must say "decided".
         completes = self._pending() and token is not None and not token.may_decide
-        # Under another prefix the decisions to come move another id, and not this one.
-        if completes or name != self.transactional_id:
-            self._log_move(name, deadline)
+        # With a new prefix, the decisions to come move another id and not this one.
+        if completes or look.name != self.transactional_id:
+            self._log_move(look.name, deadline)
 
-    def _checked(self, deadline: Deadline) -> tuple[str, TransactionDescription | None, Position]:
-        """As `_look`, for a log that is the query's."""
+    def _checked(self, deadline: Deadline) -> _Look:
+        """As `_look`. Raises also if the log cannot be the one that the query wrote to."""
         while True:
-            found = self._look(deadline)
+            look = self._look(deadline)
             seen = self.log.token(self.query_id)
-            if found[2] is not Position.AHEAD:  # else a person has accepted that
+            # AHEAD is returned only if a person has accepted that the log is older.
+            if look.where is not Position.AHEAD:
                 check_log_is_the_querys(self.session, deadline)
-            # Else another driver was started meanwhile, and what Kafka said is out of date.
+            # If the token has changed, another driver was started after the look at Kafka.
             if self.log.token(self.query_id) == seen:
-                return found
+                return look
 
-    def _look(
-        self, deadline: Deadline, mark: int | None = None
-    ) -> tuple[str, TransactionDescription | None, Position]:
-        """The id whose epoch the log knows, what Kafka says of it, and how that fits to the log.
-
-        Another driver may be between its start and the log, and a coordinator may be outdated: so
-        what does not fit is asked for again. `mark` is that of a start that this driver has made.
+    def _look(self, deadline: Deadline, mark: int | None = None) -> _Look:
+        """Compare Kafka with the log, and again while they do not fit: another driver may be about
+        to log its start, or a coordinator may be outdated. `mark` is that of this driver's start.
         """
         backoff = Backoff(deadline.at_most_s(OUTDATED_S))
         while True:
@@ -120,51 +115,40 @@ class Ownership:
             if restored is not None:
                 where, sign = Position.OUTDATED, restored
             if sign is None or where not in (Position.AHEAD, Position.OUTDATED):
-                return name, found, where
+                return _Look(name, found, where)
             if self._log_has_moved():
                 continue
             may_pass = where is Position.OUTDATED or mark == sign.timeout_ms
             if not may_pass or not backoff.wait():
                 self._accept_or_raise(where, sign, deadline)
-                return name, found, where
+                return _Look(name, found, where)
 
-    def _start(
-        self,
-        name: str,
-        found: TransactionDescription | None,
-        where: Position,
-        deadline: Deadline,
-    ) -> None:
-        """Move the epoch to one that no other driver has, and log that."""
+    def _start(self, look: _Look, deadline: Deadline) -> None:
+        """Move the epoch to one that no other driver has, and log it."""
         backoff = Backoff(deadline)
         mark = self._new_mark(decides=False)
         while True:
-            started = self._started(name, found, where, mark, deadline)
-            if started is not None and self._log_start(name, started, mark, deadline):
+            started = self._started(look, mark, deadline)
+            if started is not None and self._log_start(look.name, started, mark, deadline):
                 return
             if not backoff.wait():
                 raise BrokerUnreachableError(
-                    f"query {self.query_id} could not be taken over within the deadline: other"
-                    " drivers start it too, or its coordinator does not answer. Start it again"
+                    "query {query_id} could not be taken over within the deadline. Other drivers"
+                    " start it too, or its coordinator does not answer. Start it again",
+                    query_id=self.query_id,
                 )
             self.log.refresh()
-            name, found, where = self._look(deadline, mark)
+            look = self._look(deadline, mark)
 
-    def _started(
-        self,
-        name: str,
-        found: TransactionDescription | None,
-        where: Position,
-        mark: int,
-        deadline: Deadline,
-    ) -> ProducerEpoch | None:
-        """The epoch of this driver's start; None where it has to look again."""
+    def _started(self, look: _Look, mark: int, deadline: Deadline) -> ProducerEpoch | None:
+        """The epoch of this driver's start; None if the driver has to look again."""
+        name, found, where = look
         seen = None if found is None else ProducerEpoch.of(found.identity)
         if found is not None and found.timeout_ms == mark:
-            return seen  # of a request that was not answered
+            return seen  # an earlier request was made, but its answer was lost
         is_new = found is None and self.log.token(self.query_id) is None
         if where in _UNLOGGED and not is_new:
-            # The log must not fall behind by two.
+            # The log must not fall behind by two moves.
             seen_mark = NO_MARK if found is None else found.timeout_ms
             if not self._log_start(name, seen, seen_mark, deadline):
                 return None
@@ -174,55 +158,58 @@ class Ownership:
     def _log_start(
         self, name: str, now: ProducerEpoch | None, mark: int, deadline: Deadline
     ) -> bool:
-        """Log where the epoch is. False where another driver has moved the log since."""
+        """Log where the epoch is. Returns False if another driver has moved the log."""
         place = place_of(self.coordinator.cluster_id(deadline), name)
         token = Token(before=None if now is None else before(now), mark=mark, place=place)
-        number = self.session.driver
-        return self.log.start(self.query_id, number, token, start_mark=mark)
+        return self.log.start(self.query_id, self.session.driver, token, start_mark=mark)
 
     def _log_move(self, name: str, deadline: Deadline) -> None:
-        """Log a move as of a decision, and make it."""
+        """Log a move like that of a decision, and make it."""
         found = self.coordinator.describe([name], deadline)[name]
-        token = self._token(name, found, deadline)
-        number, mark = self.session.driver, self.log.start_mark(self.query_id)
-        if not self.log.start(self.query_id, number, token, start_mark=mark):
+        token, mark = self._token(name, found, deadline), self.log.start_mark(self.query_id)
+        if not self.log.start(self.query_id, self.session.driver, token, start_mark=mark):
             raise self.fenced()
         self.complete_move(deadline)
 
     def next_token(self, found: Descriptions, deadline: Deadline) -> Token:
-        """The move that comes with a decision. Raises where another driver has started or decided
-        since this one did; nothing was decided then. `found` has what `watched_ids` names.
+        """The move of a decision. `found` describes the ids of `watched_ids`.
+
+        Raises if another driver has started or decided since this one started: nothing is decided.
         """
-        where = self._position(logged := self._logged_id(deadline), found[logged], deadline)
+        logged, name = self._logged_id(deadline), self.transactional_id
+        where = self._position(logged, found[logged], deadline)
         if where in (Position.TAKEN_OVER, Position.AHEAD):
             raise self._overtaken(where, deadline)
         if where is Position.OUTDATED:
-            raise self._outdated()
-        name = self.transactional_id
+            raise BrokerUnreachableError(
+                "the coordinator of {transactional_id} answers with a state from before this driver"
+                " was started. Nothing was decided: start the query again",
+                transactional_id=name,
+            )
         return self._token(name, found[name], deadline)
 
     def is_outdated(self, found: Descriptions, deadline: Deadline) -> bool:
-        """Whether a coordinator that was frozen and replaced tells what it knew before."""
+        """Whether the answer is that of a coordinator that was frozen and replaced."""
         name = self._logged_id(deadline)
         return self._position(name, found[name], deadline) is Position.OUTDATED
 
     def watched_ids(self, deadline: Deadline) -> list[str]:
-        """The ids to ask for before a decision."""
+        """The ids to describe before a decision."""
         return list(dict.fromkeys([self._logged_id(deadline), self.transactional_id]))
 
     def move_on(self, token: Token, deadline: Deadline) -> None:
-        """Make the move of a decision that was just logged, before its first transaction ends.
+        """Make the move of a decision, after the decision is logged and before the first EndTxn.
 
-        Raises where another driver was faster: nothing of the decision may be completed then.
+        Raises if another driver was faster: then nothing of the decision may be completed.
         """
         moved = self.coordinator.move_driver(self.transactional_id, token, deadline)
         if moved is None or not is_next(token.before, moved):
             self.complete_move(deadline)
 
     def complete_move(self, deadline: Deadline) -> None:
-        """The same for a decision of which it is not known whether its move was made."""
+        """Make the last logged move unless it was made already. Raises as `move_on` does."""
         token = self.log.token(self.query_id)
-        if token is None:  # a log of an older version: its decisions move nothing
+        if token is None:  # decisions in the log of an older release move nothing
             return
         if self.is_overtaken():
             raise self.fenced()
@@ -243,9 +230,10 @@ class Ownership:
                     return
             if not backoff.wait():
                 raise BrokerUnreachableError(
-                    f"the coordinator of {name} did not say within the deadline that the decision"
-                    " counts. Nothing is lost: start the query again when the brokers answer, and"
-                    " it completes the batch"
+                    "the coordinator of {transactional_id} did not say within the deadline that the"
+                    " decision counts. Nothing is lost. Start the query again when the brokers"
+                    " answer, and it completes the batch",
+                    transactional_id=name,
                 )
 
     def is_overtaken(self) -> bool:
@@ -255,9 +243,10 @@ class Ownership:
     def fenced(self) -> FencedError:
         """The error for a driver that was overtaken."""
         return FencedError(
-            f"another driver was started for query {self.query_id}, from this checkpoint or from a"
-            " copy of it. Only one may run, and the one that was started last goes on: this one"
-            " stops. If the other was a mistake, stop it, and start this one again"
+            "another driver was started for query {query_id}, from this checkpoint or from a copy"
+            " of it. Only the one that was started last goes on, so this one stops. If the other"
+            " was a mistake, stop it, and start this one again",
+            query_id=self.query_id,
         )
 
     def _new_mark(self, *, decides: bool) -> int:
@@ -265,7 +254,7 @@ class Ownership:
         return new_mark(decides=decides, limit=limit, random=self.session.chance())
 
     def _token(self, name: str, found: TransactionDescription | None, deadline: Deadline) -> Token:
-        """The next move, of a decision."""
+        """The next move, like that of a decision."""
         return Token(
             before=None if found is None else ProducerEpoch.of(found.identity),
             mark=self._new_mark(decides=True),
@@ -278,20 +267,20 @@ class Ownership:
         token, here = self.log.token(self.query_id), self.coordinator.cluster_id(deadline)
         if token is None:
             return unknown_position(found)
-        if token.place != place_of(here, name):  # of another cluster
+        if token.place != place_of(here, name):  # the token is from another cluster
             return Position.FORGOTTEN
         return position(token, self.log.start_mark(self.query_id), found)
 
     def _pending(self) -> tuple[TransactionRecord, ...]:
-        """The decided transactions that are not known to be complete."""
+        """The decided transactions that may not be complete."""
         last = self.log.last_batch(self.query_id)
-        if last is None or not last.decided:
+        if last is None or not last.decided or self.session.has_commit(last.batch_id):
             return ()
-        return () if self.session.has_commit(last.batch_id) else last.decided
+        return last.decided
 
     def _unfinished(self) -> tuple[TransactionRecord, ...]:
-        """The transactions of the last batch that have to be looked at where they are, or that the
-        rest of the batch has to join.
+        """The transactions that tie the query to their cluster: decided ones, or those of a torn
+        batch, because the rest of the batch is written there.
         """
         last = self.log.last_batch(self.query_id)
         if last is None or self.session.has_commit(last.batch_id):
@@ -299,41 +288,47 @@ class Ownership:
         return last.decided if last.is_whole else last.committed
 
     def _committed(self, deadline: Deadline) -> tuple[TransactionRecord, ...]:
-        """The transactions of the last batch, if it is complete, on this cluster."""
+        """The transactions of the last batch on this cluster, if the batch is complete."""
         last, here = self.log.last_batch(self.query_id), self.coordinator.cluster_id(deadline)
         if last is None or self._pending():
             return ()
         return tuple(r for r in last.committed if r.cluster_id == here)
 
     def _logged_id(self, deadline: Deadline) -> str:
-        """The id whose epoch the log knows. Another one where the prefix was changed since."""
+        """The id whose epoch the log knows. It is another one if the prefix was changed since."""
         token, here = self.log.token(self.query_id), self.coordinator.cluster_id(deadline)
         if token is None or token.place == place_of(here, self.transactional_id):
             return self.transactional_id
         rows = self.log.rows_from(self.query_id, -1)
-        names = {driver_id(prefix, self.query_id) for prefix in _prefixes(rows)}
+        parsed = (parse_transactional_id(row.identity.transactional_id) for row in rows)
+        names = {driver_id(found.prefix, self.query_id) for found in parsed if found is not None}
         for name in sorted(names):
             if token.place == place_of(here, name):
                 return name
         clusters = {row.cluster_id for row in rows} - {None, here}
         if any(token.place == place_of(str(c), name) for c in clusters for name in names):
-            return self.transactional_id  # it has moved to this cluster
+            return self.transactional_id  # the query has moved to this cluster
         code = acknowledgement(Risk.OTHER_OPTIONS, self.query_id, token)
         if code == self._accepted or self.accepts(code, deadline):
             self._accepted = code
             return self.transactional_id
-        prefix = self.session.options.transactional_id_prefix
         raise OperatorError(
-            f"query {self.query_id} was last started with another transactionalIdPrefix than"
-            f" '{prefix}', or on another Kafka cluster than {here}, and the transaction log at"
-            f" {self.log.location} has no row that says which. Start it once with the options that"
-            " it had, and change them when a batch is complete. If that start was a mistake and"
-            " wrote nothing, or its cluster is gone, set option acknowledge to"
-            f" '{code}' for one start with the options that are right"
+            "query {query_id} was last started with another transactionalIdPrefix than '{prefix}',"
+            " or on another Kafka cluster than {cluster_id}. The transaction log at {location} has"
+            " no row that says which. Start it once with the options that it had, and change them"
+            " when a batch is complete. If that start was a mistake and wrote nothing, or its"
+            " cluster is gone, set option {option} to '{code}' for one start with the right"
+            " options",
+            query_id=self.query_id,
+            prefix=self.session.options.transactional_id_prefix,
+            cluster_id=here,
+            location=self.log.location,
+            option="acknowledge",
+            code=code,
         )
 
     def accepts(self, code: str, deadline: Deadline) -> bool:
-        """Whether a person has said to go on; then the log keeps a row of it."""
+        """Whether a person has acknowledged the code. If so, the log gets a row of it."""
         if code != self.session.options.acknowledge:
             return False
         last = self.log.last_batch_id(self.query_id)
@@ -353,7 +348,6 @@ class Ownership:
     def _accept_or_raise(
         self, where: Position, found: TransactionDescription, deadline: Deadline
     ) -> None:
-        """Log and Kafka do not fit: go on only if a person has accepted that."""
         is_ahead = where is Position.AHEAD
         risk = Risk.OLDER_LOG if is_ahead else Risk.OLDER_KAFKA
         code = acknowledgement(risk, self.query_id, self.log.token(self.query_id), found.identity)
@@ -361,62 +355,60 @@ class Ownership:
             raise self._stale(code, deadline) if is_ahead else self._older_kafka(code, found)
 
     def _overtaken(self, where: Position, deadline: Deadline) -> SparkEosError:
-        """Where the log has moved the other driver uses this log, else a copy of it."""
+        # The other driver uses this log if it has moved, else a copy of it.
         if where is Position.AHEAD and not self._log_has_moved():
             return self._stale(None, deadline)
         return self.fenced()
 
     def _log_has_moved(self) -> bool:
-        """Whether a driver was started, or has decided, on this log since it was read."""
         seen = (self.log.driver(self.query_id), self.log.token(self.query_id))
         self.log.reopen()
         return seen != (self.log.driver(self.query_id), self.log.token(self.query_id))
 
     def _stale(self, code: str | None, deadline: Deadline) -> StaleLogError:
         newest = self.log.last_batch_id(self.query_id)
-        has = "has no batch" if newest in (None, NO_BATCH) else f"ends with batch {newest}"
-        where = f"the transaction log at {self.log.location} {has} of query {self.query_id}"
         instead = (
-            "Start with the newest checkpoint and log of this query. Where they are gone, start"
-            " with a new checkpointLocation, and with startingOffsets behind what was written"
+            "Start with the newest checkpoint and log of this query. If they are gone, start with a"
+            " new checkpointLocation, and with startingOffsets after what was written"
             if self.session.is_streaming
-            else "Set transactionLog to the newest log of this txnAppId. Where it is gone, compare"
-            " the topic with the source, and write what is missing under a new txnAppId"
+            else "Set transactionLog to the newest log of this txnAppId. If it is gone, compare the"
+            " topic with the source, and write what is missing under a new txnAppId"
         )
-        accepted = (
-            ". If the batches that are missing here may be written a second time, set option"
-            f" acknowledge to '{code}' for one start"
-            if code is not None
-            else ""
-        )
+        if code is not None:
+            instead += ". If the missing batches may be written a second time, set option"
+            instead += f" acknowledge to '{code}' for one start"
         return StaleLogError(
-            f"{where}, and Kafka knows of later runs: {self._ids_ahead(deadline)}. So this log (or"
-            " the checkpoint that it is in) is not the newest: it was restored from a backup,"
+            "the transaction log at {location} {has} of query {query_id}, but Kafka knows of later"
+            " runs: {ids}. The log, or the checkpoint that it is in, was restored from a backup,"
             " deleted, or copied while the query went on elsewhere. Going on could write rows"
-            " twice, so nothing was written."
-            f" {instead}{accepted}"
+            " twice, so nothing was written. {instead}",
+            location=self.log.location,
+            has="has no batch" if newest in (None, NO_BATCH) else f"ends with batch {newest}",
+            query_id=self.query_id,
+            ids=self._ids_ahead(deadline),
+            instead=instead,
         )
 
     def _older_kafka(self, code: str, found: TransactionDescription) -> OperatorError:
         return OperatorError(
-            f"the transaction log at {self.log.location} ends with batch"
-            f" {self.log.last_batch_id(self.query_id)} of query {self.query_id}, and Kafka is at a"
-            f" time before: {found.identity.transactional_id} is at epoch"
-            f" {found.identity.producer_epoch} ({found.state.wire_name}). The cluster was restored"
-            " from a backup, and rows that were committed may be gone from its topics. Nothing was"
-            " written. Compare the topics with the source, and start with a new checkpointLocation"
-            " and startingOffsets at what is missing. If nothing is missing, or to go on without"
-            f" these rows, set option acknowledge to '{code}' for one start"
-        )
-
-    def _outdated(self) -> BrokerUnreachableError:
-        return BrokerUnreachableError(
-            f"the coordinator of {self.transactional_id} tells of a time before this driver was"
-            " started. Nothing was decided: start the query again"
+            "the transaction log at {location} ends with batch {batch_id} of query {query_id}, but"
+            " Kafka is at an earlier time: {transactional_id} is at epoch {epoch} ({state}). The"
+            " cluster was restored from a backup, and committed rows may be gone from its topics."
+            " Nothing was written. Compare the topics with the source, and start with a new"
+            " checkpointLocation and startingOffsets at what is missing. If nothing is missing, or"
+            " to go on without these rows, set option {option} to '{code}' for one start",
+            location=self.log.location,
+            batch_id=self.log.last_batch_id(self.query_id),
+            query_id=self.query_id,
+            transactional_id=found.identity.transactional_id,
+            epoch=found.identity.producer_epoch,
+            state=found.state.wire_name,
+            option="acknowledge",
+            code=code,
         )
 
     def _ids_ahead(self, deadline: Deadline) -> str:
-        """For people: which ids were used since the log was written."""
+        """For the error text: the ids that were used since the log was written."""
         last = self.log.last_batch(self.query_id)
         logged = {r.identity.transactional_id: r.identity for r in last.records} if last else {}
         first = self.session.transactional_id(0)
@@ -424,7 +416,7 @@ class Ownership:
         try:
             soon = deadline.at_most_s(OUTDATED_S)
             found = self.coordinator.describe(list(dict.fromkeys([own, *logged, first])), soon)
-        except SparkEosError:  # the others only say more
+        except SparkEosError:  # the query's own id is enough for the text
             found = self.coordinator.describe([own], deadline)
         moved = [
             f"{name} is at epoch {now.identity.producer_epoch} ({now.state.wire_name})"
@@ -434,8 +426,3 @@ class Ownership:
         ]
         more = f" and {len(moved) - _SHOWN_IDS} more" if len(moved) > _SHOWN_IDS else ""
         return "; ".join(moved[:_SHOWN_IDS]) + more
-
-
-def _prefixes(rows: Iterable[TransactionRecord]) -> set[str]:
-    parsed = (parse_transactional_id(row.identity.transactional_id) for row in rows)
-    return {found.prefix for found in parsed if found is not None}

@@ -1,8 +1,8 @@
 """Planner worker. Step 1: recover, before the tasks of a batch start.
 
-Before, because a task's first act is to fence its transactional id, and that would abort what the
-last run decided and did not complete. In the common case this costs a look at the log's tail and at
-one file of the checkpoint: `commits/<last batch>` is there, so the batch is complete.
+A task first fences its transactional id. That would abort what the last run decided and did not
+complete. In the common case this costs a look at the log's tail and at one file of the checkpoint:
+if `commits/<last batch>` is there, the batch is complete. See docs/design/recovery.md.
 """
 
 from dataclasses import replace
@@ -20,24 +20,24 @@ from spark_eos.errors import OutcomeUnknownError, RetriableError
 
 
 def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
-    """Complete the last decided batch of the query, or find out what is left of it.
-
-    A batch write has no checkpoint: it logs its completion itself.
-    """
+    """Complete the last decided batch of the query, or find out what is left of it."""
     query_id, log = session.query_id, session.log
     last_batch_id = log.last_batch_id(query_id)
     if last_batch_id is None or session.has_commit(last_batch_id):
-        return _complete(session)
+        return _as_logged(session)
     batch = log.last_batch(query_id)
     if batch is None and not session.is_streaming and not log.has_lost_rows(query_id):
-        return _complete(session)  # a version without rows, or long complete and expired
+        return _as_logged(session)  # the version had no rows, or it is complete and expired
     if batch is None:
         raise OutcomeUnknownError(
-            f"the log's last batch of query {query_id} is {last_batch_id}, and its rows were taken"
-            f" out of the transaction log at {log.location}, by a RESTORE to an older version for"
-            " example. Restore the newest version that has them, and start the query again. Where"
-            " there is none, see whether the rows of the batch are in the topic, write what is"
-            " missing by hand, and start with a new checkpointLocation or txnAppId"
+            "the log's last batch of query {query_id} is {batch_id}, and its rows were taken out of"
+            " the transaction log at {location}, by a RESTORE to an older version for example."
+            " Restore the newest version that has them, and start the query again. If there is"
+            " none, see whether the rows of the batch are in the topic, and write what is missing"
+            " by hand. Then start with a new checkpointLocation or txnAppId",
+            query_id=query_id,
+            batch_id=last_batch_id,
+            location=log.location,
         )
     if batch.pending:
         log.sync()
@@ -48,7 +48,7 @@ def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
         session,
         [r for r in batch.decided if r.identity.transactional_id not in lost],
         deadline,
-        end_orphans=True,  # what is decided was just asked to commit: what is still open was not
+        end_orphans=True,  # decided ones are asked to commit first, so an open one is not decided
     )
     plan = plan_recovery(batch, found.fates | lost)
     _raise_if_unclear(plan, found)
@@ -58,11 +58,8 @@ def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
         rows = tuple(replace(row, acknowledged=code) for row in rows)
     if rows:
         log.append(query_id, batch.batch_id, rows)
-    return RecoveredQuery(
-        query_id=query_id,
-        last_batch_id=batch.batch_id,
-        newest_entry=log.newest_entry(query_id),
-        driver=log.driver(query_id),
+    return replace(
+        _as_logged(session),
         complete=plan.verdict is Verdict.ALL_COMMITTED,
         rows_complete=plan.rows_complete,
         committed_partitions=plan.committed_partitions,
@@ -73,8 +70,8 @@ def recover(session: Session, deadline: Deadline) -> RecoveredQuery:
 def _accepted_loss(
     session: Session, batch: LoggedBatch, deadline: Deadline
 ) -> tuple[str | None, dict[str, Fate]]:
-    """Where a person has said to go on without a topic that was replaced: what they said, and what
-    became of the transactions that wrote to it.
+    """The code with which a person gave up the rows in a replaced topic, and the fates of the
+    transactions that wrote to it.
     """
     acknowledged = session.options.acknowledge
     if acknowledged is None or not batch.decided:
@@ -86,7 +83,7 @@ def _accepted_loss(
     return code, give_up_lost(session, batch.decided, replaced, deadline)
 
 
-def _complete(session: Session) -> RecoveredQuery:
+def _as_logged(session: Session) -> RecoveredQuery:
     query_id, log = session.query_id, session.log
     return RecoveredQuery(
         query_id=query_id,
@@ -100,24 +97,29 @@ def _raise_if_unclear(plan: RecoveryPlan, found: Completion) -> None:
     if not plan.unclear:
         return
     record = plan.unclear[0]
-    name = record.identity.transactional_id
-    where = (
-        f"batch {record.batch_id} of query {record.query_id} is decided; the coordinator refuses"
-        f" to commit {name}, producer {record.identity.producer_id} epoch"
-        f" {record.identity.producer_epoch} ({found.refusals.get(name)})"
-    )
+    fields: dict[str, object] = {
+        "batch_id": record.batch_id,
+        "query_id": record.query_id,
+        "transactional_id": record.identity.transactional_id,
+        "producer_id": record.identity.producer_id,
+        "epoch": record.identity.producer_epoch,
+        "refusal": found.refusals.get(record.identity.transactional_id),
+        "places": ", ".join(f"{p.topic_partition}@{p.first_offset}" for p in record.partitions),
+    }
     if plan.verdict is Verdict.STILL_OPEN:
         raise RetriableError(
-            f"{where}, and an open transaction holds back the last stable offset of"
-            f" {_places(plan)}, so that its outcome cannot be read yet. Find it with"
-            " kafka-transactions.sh find-hanging, end it, and start the query again"
+            "batch {batch_id} of query {query_id} is decided, but the coordinator refuses to commit"
+            " {transactional_id}, producer {producer_id} epoch {epoch} ({refusal}). Its outcome"
+            " cannot be read yet: an open transaction holds back the last stable offset of"
+            " {places}. Find it with kafka-transactions.sh find-hanging, end it, and start the"
+            " query again",
+            **fields,
         )
     raise OutcomeUnknownError(
-        f"{where}, and its records in {_places(plan)} are deleted or compacted away: nobody can"
-        " tell whether it was committed. Compare the topic with the source for this batch, write"
-        " what is missing by hand, and start with a new checkpointLocation"
+        "batch {batch_id} of query {query_id} is decided, but the coordinator refuses to commit"
+        " {transactional_id}, producer {producer_id} epoch {epoch} ({refusal}). Its records in"
+        " {places} are deleted or compacted away: nobody can tell whether it was committed. Compare"
+        " the topic with the source for this batch, and write what is missing by hand. Then start"
+        " with a new checkpointLocation",
+        **fields,
     )
-
-
-def _places(plan: RecoveryPlan) -> str:
-    return ", ".join(f"{p.topic_partition}@{p.first_offset}" for p in plan.unclear[0].partitions)
