@@ -1,1 +1,1 @@
-"""Every process. The only package that imports confluent_kafka and kafka-python."""
+"""Every process. Only this package imports kafka-python (lazily: 250 ms) and confluent_kafka."""

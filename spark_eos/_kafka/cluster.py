@@ -1,7 +1,4 @@
-"""Every process. The connections of this process to one Kafka cluster.
-
-Clients are created on first use: loading kafka-python takes 250 ms, and a task does not need it.
-"""
+"""Every process. The clients of this process for one Kafka cluster, created on first use."""
 
 from collections.abc import Sequence
 from functools import cached_property

@@ -107,12 +107,10 @@ class ConsumerGroups:
         return self._ask(group_id, ask, deadline) or {}
 
     def offsets_fate(self, group_id: str, wanted: str, deadline: Deadline) -> Fate:
-        """The fate of a transaction that moves the group to `wanted`, a map as JSON.
-
-        Only this query moves the group. To send an expired offset again does no harm.
-        """
+        """The fate of a transaction with the offsets `wanted`. Only this query moves the group."""
         logged = from_map(json.loads(wanted))
         now = self.committed_offsets(group_id, list(logged), deadline)
+        # An expired offset counts as not moved: to send it again does no harm.
         moved = all(now.get(partition, -1) >= offset for partition, offset in logged.items())
         return Fate.COMMITTED if moved else Fate.ABORTED
 
@@ -129,9 +127,7 @@ class ConsumerGroups:
         isolation_level: IsolationLevel,
         deadline: Deadline,
     ) -> Offsets:
-        """Ask once. At read_committed, offsets in an open transaction raise. A consumer asks: an
-        admin client ends the process if the coordinator has moved (librdkafka #5040).
-        """
+        """Ask once, with a consumer: an admin client may end the process (librdkafka #5040)."""
         settings = {
             "group.id": group_id,
             "isolation.level": isolation_level.value,

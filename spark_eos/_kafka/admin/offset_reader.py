@@ -1,8 +1,4 @@
-"""Driver. The partitions to read, and their offsets: earliest, latest, at a time.
-
-A transient failure (a leader moves, a broker restarts) is repeated until the deadline, and at least
-`Retries.at_least` times.
-"""
+"""Driver. The partitions to read, and their offsets: earliest, latest, at a time."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +33,7 @@ _SHORTEST_ATTEMPT_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """For how long and how often to ask."""
+    """For how long, and at least how often, to ask while a leader moves or a broker restarts."""
 
     timeout_ms: int
     at_least: int
@@ -80,9 +76,7 @@ class OffsetReader:
         return {p: o for p, o in self._list(specs).items() if o != NO_SUCH_TIME}
 
     def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
-        """The latest offsets. A new leader may not know its own end for a moment, so this method
-        asks again for an end before a `known` offset.
-        """
+        """The latest offsets. A new leader may be late, so one before `known` is asked again."""
         wanted = list(partitions)
         backoff = Backoff(Deadline.after_ms(self._retries.timeout_ms).at_most_s(OUTDATED_S))
         turn, goes_on = 0, True
@@ -95,9 +89,7 @@ class OffsetReader:
             goes_on = backoff.wait()
 
     def _latest_or_held(self, partitions: list[TopicPartition], known: Offsets) -> Offsets:
-        """The latest offsets, or `known` inside an open transaction: an earlier run may have read
-        there at read_uncommitted, and no record is lost.
-        """
+        """The latest offsets, or `known` if an earlier run has read into an open transaction."""
         found = self.latest(partitions)
         behind = [p for p in found if found[p] < known.get(p, 0)]
         if not behind or self._isolation is ConfluentLevel.READ_UNCOMMITTED:

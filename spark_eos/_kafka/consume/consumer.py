@@ -1,7 +1,4 @@
-"""Task worker. Consumers that keep their connections between ranges (docs/design/source.md).
-
-A consumer joins no group and commits nothing. `_TUNING` bounds the memory of a worker.
-"""
+"""Task worker. Consumers that keep their connections between ranges (docs/design/source.md)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ from spark_eos._kafka.consume.range_reader import RangeReader, ReadPolicy
 from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.topic_partition import OffsetRange
 
-# What a user may change with kafka.*; the rest is fixed below.
+# Defaults that a user may change with kafka.*. They bound the memory of a worker.
 _TUNING: Final = {
     "queued.max.messages.kbytes": 32 * 1024,  # the limit of what is fetched ahead
     "queued.min.messages": 20_000,  # enough to keep going; what is after the range is dropped

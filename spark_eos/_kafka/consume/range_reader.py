@@ -1,7 +1,4 @@
-"""Task worker. Reads one range of offsets of one partition.
-
-The last offsets may never arrive as records: docs/design/source.md says when a range ends.
-"""
+"""Task worker. Reads one range of one partition. docs/design/source.md says when a range ends."""
 
 import time
 from collections.abc import Iterator

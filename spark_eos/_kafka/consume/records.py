@@ -1,7 +1,4 @@
-"""Task worker. The fields of consumed records, as columns.
-
-One C function makes each column: Python calls for each field would take most of a read's time.
-"""
+"""Task worker. Records as columns. Python calls for each field would take most of a read."""
 
 from itertools import chain
 from typing import Any, Final

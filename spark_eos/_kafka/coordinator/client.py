@@ -65,8 +65,9 @@ class CoordinatorClient:
     def end(
         self, transactions: Sequence[ProducerIdentity], *, committed: bool, deadline: Deadline
     ) -> dict[str, EndAnswer]:
-        """Commit or abort each transaction. Without an answer at the deadline it is UNKNOWN. DONE:
-        the coordinator's log has it, and markers follow in milliseconds, also after a crash. But
+        """Commit or abort each transaction. One without an answer at the deadline is UNKNOWN.
+
+        DONE: the coordinator's log has it. Markers follow in milliseconds, also after a crash. But
         only a partition with a leader gets a marker: call `await_leaders` first.
         """
         by_id = {transaction.transactional_id: transaction for transaction in transactions}
@@ -83,7 +84,7 @@ class CoordinatorClient:
     def await_leaders(
         self, partitions: Iterable[TopicPartition], topic_ids: Mapping[str, str], deadline: Deadline
     ) -> dict[str, str | None]:
-        """Wait until each partition has a leader: Kafka 4 skips other markers (kafka.md).
+        """Wait for a leader of each partition: Kafka 4 skips other markers (docs/design/kafka.md).
 
         Returns the topics whose id is not that of `topic_ids`: the new id, or None if the topic
         does not exist. A broker may learn of a topic late, so this answer is checked again.

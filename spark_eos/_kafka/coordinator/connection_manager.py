@@ -95,8 +95,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
 
 
 def _data_before_end(receive: Callable[[], _Received]) -> Callable[[], _Received]:
-    """Return the data that came before a hang-up; the next call reports the hang-up again. A broker
-    that refuses a login, or stops, answers and hangs up. kafka-python drops most such answers.
+    """Return what came before a hang-up, for example why a broker refused a login: kafka-python
+    drops it. The next call reports the hang-up.
     """
 
     def receive_data() -> _Received:

@@ -1,8 +1,4 @@
-"""Driver. The transaction requests, each at a pinned version.
-
-A version is part of the protocol, so a new broker or client changes nothing. The reasons are in
-docs/upstream.md. kafka-python is imported lazily: loading it takes 250 ms.
-"""
+"""Driver. The transaction requests. docs/upstream.md says why each version is pinned."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

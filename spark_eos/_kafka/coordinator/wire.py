@@ -29,7 +29,7 @@ from spark_eos._kafka.coordinator.connection_manager import (
 from spark_eos._kafka.coordinator.messages import TxnResponse
 from spark_eos._protocol.transactions.outcome import ErrorCode
 
-# After this time the caller may ask again: the coordinators of a frozen broker move.
+# The limit of a request once connected. The coordinators of a frozen broker move meanwhile.
 ATTEMPT_S: Final = 3.0
 # A bootstrap server that drops packets must not use up the deadline, so further turns may try
 # another one. The turns get longer, because a server may only be slow.
@@ -52,9 +52,7 @@ class Wire:
     def send_all(
         self, requests: Sequence[tuple[int | None, Any]], deadline: Deadline
     ) -> list[TxnResponse]:
-        """Send each request to its node (None: any), all together. Returns a response for each,
-        within `ATTEMPT_S` once connected, and no later than the deadline.
-        """
+        """Send each request to its node (None: any), all together. Returns their responses."""
         if not requests:
             return []
         return self._in_turn(lambda: self._exchange(requests, deadline), len(requests), deadline)
@@ -199,9 +197,7 @@ def _result(future: Any) -> Any:
 
 
 def _resolves(server: str, deadline: Deadline) -> bool:
-    """Whether the lookup of the host of `host:port` ends in time. The system's lookup has no limit,
-    so its thread may stay. kafka-python repeats the lookup and reports an unknown host.
-    """
+    """Whether the host's lookup ends in time, found or not. A lookup without end keeps a thread."""
     host = server.rpartition(":")[0].strip("[]") or server
     with suppress(ValueError):
         ipaddress.ip_address(host)

@@ -1,8 +1,4 @@
-"""Task worker. Polls a producer while its task waits for rows.
-
-The rows of a task may be minutes apart. Without a poll the statistics of librdkafka pile up: 13 MB
-a second for a topic of 200 partitions (docs/design/kafka.md).
-"""
+"""Task worker. Polls a producer while its task waits for rows (docs/design/kafka.md)."""
 
 import threading
 import weakref

@@ -30,7 +30,9 @@ class DeliveryReports:
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is not None:
-                self._fail(error, topic, message)
+                if self.failure is None and error.code() not in _PURGED:
+                    size = len(message.value() or b"") + len(message.key() or b"")
+                    self.failure = self.to_error(error, topic, size)
                 return
             partition: int = message.partition()  # type: ignore[assignment]
             offset: int = message.offset()  # type: ignore[assignment]
@@ -49,11 +51,6 @@ class DeliveryReports:
         """The number of records that the broker took."""
         return sum(o[2] for written in self._written.values() for o in written.values())
 
-    def _fail(self, error: KafkaError, topic: str, message: Message) -> None:
-        if self.failure is None and error.code() not in _PURGED:
-            size = len(message.value() or b"") + len(message.key() or b"")
-            self.failure = self.to_error(error, topic, size)
-
     def to_error(
         self, error: KafkaError, topic: str | None = None, size: int | None = None
     ) -> SparkEosError:
@@ -68,9 +65,7 @@ class DeliveryReports:
             raise copy(self.failure)
 
     def partitions(self) -> tuple[PartitionOffsets, ...]:
-        """The offsets that the transaction wrote, by partition. Raises if an offset is unknown:
-        librdkafka reports a repeated record as delivered, but recovery could not look it up.
-        """
+        """What the transaction wrote. Raises for an unknown offset: recovery cannot look it up."""
         written = sorted(
             PartitionOffsets(
                 topic=topic,

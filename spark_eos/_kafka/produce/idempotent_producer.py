@@ -159,9 +159,7 @@ class IdempotentProducer:
         return deadline
 
     def _serve(self, call: Callable[[float], object], timeout_s: float) -> None:
-        """Let librdkafka call back. confluent may raise a fatal error as a SystemError, or as a
-        KafkaError, which is no exception and which no caller could catch (docs/upstream.md).
-        """
+        """Let librdkafka call back. docs/upstream.md has the forms in which errors come."""
         failed: Any = None
         try:
             call(timeout_s)
@@ -203,9 +201,7 @@ class IdempotentProducer:
 
 
 def _forget_frames(*errors: Any) -> None:
-    """confluent keeps such errors for good. Their frames would keep this producer alive, and its
-    statistics take a sixth of a core.
-    """
+    """Free the frames of errors that confluent keeps: they would keep this producer alive."""
     for error in errors:
         if error is not None:
             ctypes.pythonapi.PyException_SetTraceback(

@@ -1,8 +1,4 @@
-"""Task worker. The producer id and epoch, which only librdkafka's statistics contain.
-
-A small micro-batch needs them often, or its task waits for them. But they list each partition:
-every 10 ms, a topic of 1,000 partitions would take a quarter of a core (docs/design/kafka.md).
-"""
+"""Task worker. The producer id and epoch, from librdkafka's statistics (docs/design/kafka.md)."""
 
 import json
 from typing import ClassVar, Final

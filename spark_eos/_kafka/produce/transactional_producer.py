@@ -1,8 +1,7 @@
 """Task worker. Steps 2 and 3: one client, one epoch and one transaction for each task attempt.
 
-librdkafka keeps its epoch from one transaction to the next, so a delayed EndTxn could end a *later*
-one (KAFKA-17754). With a client for each attempt, producer id and epoch name one transaction. The
-client is dropped while the transaction is open, and the driver ends it by these two numbers.
+librdkafka keeps its epoch between transactions, so a delayed EndTxn could end a *later* transaction
+of the same client (KAFKA-17754). The task drops the client, and the driver ends the transaction.
 """
 
 import threading
@@ -92,8 +91,7 @@ class TransactionalProducer(IdempotentProducer):
         while self._statistics.identity is None:
             if deadline.passed:
                 raise DeliveryError(
-                    "librdkafka's statistics had no epoch of '{transactional_id}' before the"
-                    " deadline. Run the task again",
+                    "librdkafka reported no epoch of '{transactional_id}'. Run the task again",
                     transactional_id=self._transactional_id,
                 )
             self._serve(self._producer.poll, 0.002)
