@@ -1,5 +1,1 @@
-"""The only package that knows confluent_kafka and kafka-python.
-
-It imports nothing here: kafka-python takes a quarter of a second to load, and only who asks a
-coordinator should pay for it; a task, which only writes, does not.
-"""
+"""Every process. Only this package imports kafka-python (lazily: 250 ms) and confluent_kafka."""

@@ -1,7 +1,6 @@
-"""Every process. Where librdkafka's own lines go: to Python's logging, with whose client it is.
+"""Every process. librdkafka's log lines in Python's logging, with the name of the client.
 
-librdkafka warns of much that it mends itself, such as a request that it sends again. What it cannot
-mend is raised as an error. So its lines are information here, whatever level librdkafka gives them.
+No line is above INFO: librdkafka warns of what it repairs itself, and raises what it cannot.
 """
 
 import logging
@@ -10,11 +9,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class ClientLog:
-    """The logger of one client. librdkafka hands over its lines when the client is polled."""
+    """The logger of one client. Lines arrive when the client is polled."""
 
     def __init__(self, client: str) -> None:
         self._client = client
 
     def log(self, level: int, text: str, *values: object) -> None:
-        """What confluent calls."""
+        """The method that confluent calls."""
         _LOG.log(min(level, logging.INFO), f"%s: {text}", self._client, *values)

@@ -1,8 +1,4 @@
-"""Every process. One Kafka cluster, as this process talks to it: its connections, kept and closed.
-
-What is needed is made when it is asked for: kafka-python takes a quarter of a second to load, and a
-task, which only writes, never asks a coordinator.
-"""
+"""Every process. The clients of this process for one Kafka cluster, created on first use."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -33,7 +29,7 @@ class Cluster:
 
     @cached_property
     def coordinator(self) -> "CoordinatorClient":
-        """The client of every transaction coordinator; warm after the first question."""
+        """The client of every transaction coordinator."""
         from spark_eos._kafka.coordinator.client import CoordinatorClient
 
         return CoordinatorClient(self.config)
@@ -47,7 +43,7 @@ class Cluster:
 
     @cached_property
     def consumers(self) -> "ConsumerPool":
-        """The consumers of tasks, warm between two ranges."""
+        """The consumers of tasks, which stay connected between ranges."""
         from spark_eos._kafka.consume.consumer import ConsumerPool
 
         return ConsumerPool(self.config)
@@ -55,7 +51,7 @@ class Cluster:
     def producer(
         self, transactional_id: str, *, batch_id: int, timeout_ms: int, send_timeout_ms: int
     ) -> "TransactionalProducer":
-        """A producer of one transaction. Not kept: one epoch, one transaction."""
+        """A new producer for one transaction."""
         from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
 
         return TransactionalProducer(
@@ -67,19 +63,19 @@ class Cluster:
         )
 
     def check_config(self) -> None:
-        """Raise OptionError for a setting that librdkafka does not take."""
+        """Raise OptionError for a setting that librdkafka refuses."""
         check_librdkafka(self.config)
 
     def fates(
         self, transactions: Sequence[tuple[str, Sequence[PartitionOffsets]]], deadline: Deadline
     ) -> dict[str, Fate]:
-        """What the data says of transactions that their coordinators have forgotten."""
+        """The fate of transactions that their coordinators forgot, as the data shows it."""
         from spark_eos._kafka.consume.visibility import fates
 
         return fates(self.config, transactions, deadline)
 
     def close(self) -> None:
-        """Close what was made. It is made again when it is asked for again."""
+        """Close all clients. A later use creates them again."""
         for name in _CLOSED:
             made = self.__dict__.pop(name, None)
             if made is not None:

@@ -1,7 +1,4 @@
-"""Every process. The one function that turns a Kafka error code into an error of this project.
-
-The codes of brokers are Kafka's own. Those below zero are librdkafka's.
-"""
+"""Every process. Turns the error codes of Kafka and librdkafka (below zero) into errors."""
 
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -24,12 +21,11 @@ NOT_AUTHORIZED: Final = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-# What librdkafka says itself of a topic or partition that the metadata does not hold.
+# librdkafka's own codes for a topic or partition that its metadata does not have.
 NOT_FOUND: Final = frozenset(
     {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError._NOENT}
 )
-# Answers of a cluster in motion: somebody else leads or coordinates, or is about to. librdkafka
-# does not call them retriable.
+# Answers while a leader or a coordinator moves. librdkafka does not call them retriable.
 TRANSIENT: Final = frozenset(
     {
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -49,7 +45,7 @@ _FENCED: Final = frozenset(
 _NOT_ALLOWED: Final = "{servers} does not allow this user to {to}: grant {rights}"
 _NO_TOPIC: Final = "topic '{topic}' does not exist. Create it, or correct 'topic'"
 _ROW_REFUSED: Final = "topic '{topic}' does not take a record as it is: {said}. "
-# Codes that always say that the job is wrong. A row that is refused is refused each time.
+# The job is wrong: a repeated request or row would be refused again.
 _MISTAKES: Final = dict.fromkeys(NOT_AUTHORIZED, _NOT_ALLOWED) | {
     KafkaError.INVALID_TRANSACTION_TIMEOUT: "kafka.transaction.timeout.ms is above the broker's"
     " transaction.max.timeout.ms. Lower the option, or raise the broker's setting",
@@ -68,7 +64,7 @@ _MISTAKES: Final = dict.fromkeys(NOT_AUTHORIZED, _NOT_ALLOWED) | {
     KafkaError._UNKNOWN_PARTITION: "topic '{topic}' has no partition of the number in column"
     " 'partition'",
 }
-# What holds after a failure where there is no transaction.
+# For error texts of a write without a transaction.
 WRITTEN_AGAIN: Final = (
     "What the broker took before stays visible (deliveryGuarantee at_least_once), and the next try"
     " writes it again"
@@ -77,19 +73,19 @@ WRITTEN_AGAIN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the brokers were asked to do, and the rights that it takes."""
+    """What the brokers were asked to do, and the rights that it needs."""
 
     servers: str
     to: str  # "describe topic 'orders'"
     rights: str  # "DESCRIBE on topic 'orders'"
     topic: str | None = None
     transactional_id: str | None = None
-    is_write: bool = False  # of a task, which may be tried again
+    is_write: bool = False  # by a task, which may be repeated
     record_size: int | None = None
 
 
 def to_error(code: int, said: str, request: Request, *, retriable: bool = False) -> SparkEosError:
-    """The error for an answer that says no. `said` is the answer, without secrets."""
+    """The error for a refusal. `said` is the broker's answer, without secrets."""
     fields = {**asdict(request), "said": said}
     if code in _MISTAKES:
         return OptionError(_MISTAKES[code], **fields)
@@ -104,7 +100,7 @@ def to_error(code: int, said: str, request: Request, *, retriable: bool = False)
 
 
 def _after(code: int, request: Request) -> str:
-    """What holds after a write has failed."""
+    """What a failed write left behind, for its error text."""
     if request.transactional_id is None:
         return f". {WRITTEN_AGAIN}"
     if code in _FENCED:
@@ -116,7 +112,7 @@ def _after(code: int, request: Request) -> str:
 
 
 def no_answer(servers: str, to: str, reason: str, *, login_refused: bool) -> SparkEosError:
-    """The error for brokers that did not answer within the deadline, and why they did not."""
+    """The error for brokers that did not answer within the deadline."""
     fields = {"servers": servers, "to": to, "reason": reason}
     if login_refused:
         text = "{servers} refused the login, see kafka.security.protocol and kafka.sasl.*: {reason}"

@@ -1,8 +1,4 @@
-"""Every process. The id of a topic as Kafka's own tools print it.
-
-A topic that is deleted and created again has the same name and another id (KIP-516). The two client
-libraries give it in two types; both are turned into the text that `kafka-topics.sh` shows.
-"""
+"""Pure. The id of a topic (KIP-516), as `kafka-topics.sh` prints it."""
 
 import base64
 import uuid
@@ -12,7 +8,7 @@ _NO_ID: Final = bytes(16)
 
 
 def topic_id_text(found: Any) -> str | None:
-    """Of a `uuid.UUID` (kafka-python) or a `Uuid` (confluent); None where there is no id."""
+    """The text of a `uuid.UUID` (kafka-python) or a `Uuid` (confluent). None: there is no id."""
     if isinstance(found, uuid.UUID):
         raw = found.bytes
     else:

@@ -99,7 +99,7 @@ def test_topic_that_is_deleted_while_a_decided_batch_is_pending(scenario):
     scenario.add_files(2)
     kill_at(scenario, "decided")
     delete_topic(scenario)
-    fail(scenario, f"OptionError: topic '{scenario.topic}' does not exist", "create it first")
+    fail(scenario, f"OptionError: topic '{scenario.topic}' does not exist", "Create it first")
     create_topic(scenario)
     said = fail(scenario, "TopicReplacedError", f"topic '{scenario.topic}' was deleted and created")
     assert committed_values(scenario.bootstrap_servers, scenario.topic) == {}

@@ -180,7 +180,7 @@ def test_offsets_in_an_open_transaction_are_waited_for_and_named(group: Group) -
 
 def test_cluster_that_does_not_answer_is_named() -> None:
     config = ClientConfig.from_options({"bootstrap.servers": "127.0.0.1:9"})
-    with pytest.raises(BrokerUnreachableError, match="9 did not tell the offsets of group"):
+    with pytest.raises(BrokerUnreachableError, match="9 did not return the offsets of group"):
         ConsumerGroups(config).committed_offsets("g", [("t", 0)], soon(500))
 
 

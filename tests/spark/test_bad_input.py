@@ -67,7 +67,7 @@ def test_value_column_of_the_wrong_type(sink, topic):
 
 
 def test_topic_that_does_not_exist(filled):
-    refused(filled, "OptionError", "topic 'nowhere' does not exist", "create it", topic="nowhere")
+    refused(filled, "OptionError", "topic 'nowhere' does not exist", "Create it", topic="nowhere")
 
 
 def test_topic_in_a_column_that_does_not_exist(sink, topic):

@@ -1,1 +1,1 @@
-"""What a cluster says of itself: topics, offsets and groups."""
+"""Every process. Questions about topics, offsets and groups of a cluster."""

@@ -1,4 +1,4 @@
-"""Driver. An admin client whose failures have one clear text each."""
+"""Every process. An admin client with a limit for each wait and one error for each failure."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -17,27 +17,23 @@ from spark_eos.errors import BrokerUnreachableError, SparkEosError
 
 T = TypeVar("T")
 
-# How long the first client gets for an answer; each further one gets more.
+# The limit of the first attempt. Each further attempt gets more time.
 FIRST_ATTEMPT_S: Final = 1.0
 ATTEMPT_GROWTH: Final = 1.5
 
 
 def timeout_s(deadline: Deadline) -> float:
-    """What is left, as librdkafka takes it: it knows no zero."""
+    """The time that is left. librdkafka accepts no zero."""
     return max(0.001, deadline.remaining_s)
 
 
 def ask_any_broker(
     config: ClientConfig, ask: Callable[["Admin", Deadline], T], deadline: Deadline
 ) -> T:
-    """The answer to a question that every broker can answer.
-
-    librdkafka asks one broker and waits for it: the controller. Kafka 4 names any of its brokers as
-    that, also one that is frozen. So where no answer comes, a new client asks again.
-    """
+    """Ask any broker. Without an answer a new client asks: the first waits for one broker alone."""
     backoff, limit_s = Backoff(deadline), FIRST_ATTEMPT_S
     while True:
-        # The last attempt lasts until the deadline, or it would be too short to say what is wrong.
+        # The last attempt lasts until the deadline: a shorter one could not learn what is wrong.
         is_last = deadline.remaining_s < limit_s + FIRST_ATTEMPT_S
         attempt = deadline if is_last else deadline.at_most_s(limit_s)
         try:
@@ -49,27 +45,24 @@ def ask_any_broker(
 
 
 class Admin:
-    """An admin client, and the last failure of a connection that it told."""
+    """An admin client that keeps the last failure of its connections."""
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
         self._failure: KafkaError | None = None
-        self.client = AdminClient(
-            config.librdkafka(
-                **{
-                    "error_cb": self._remember,
-                    "reconnect.backoff.ms": 10,
-                    "statistics.interval.ms": 0,
-                    "log_level": 0,
-                }
-            )
-        )
+        settings = {
+            "error_cb": self._remember,
+            "reconnect.backoff.ms": 10,
+            "statistics.interval.ms": 0,
+            "log_level": 0,
+        }
+        self.client = AdminClient(config.librdkafka(**settings))
 
     def result(self, future: Any, to: str, deadline: Deadline) -> Any:
-        """The future's value. KafkaException is the broker's answer; no answer raises here."""
+        """The future's value. A refusal raises KafkaException; no answer raises SparkEosError."""
         try:
             while not future.done() and not deadline.passed:
-                self.client.poll(0.01)  # delivers the failures of connections
+                self.client.poll(0.01)  # reports failed connections
                 if self._login_refused():
                     break
             return future.result(0)
@@ -78,10 +71,12 @@ class Admin:
                 raise
         except TimeoutError:
             pass
-        raise self._unreachable(to)
+        failure, servers = self._failure, self._config.bootstrap_servers
+        reason = "no answer came" if failure is None else self._config.redact(failure.str())
+        raise no_answer(servers, to, reason, login_refused=self._login_refused())
 
     def setting(self, kind: ResourceType, name: str, key: str, deadline: Deadline) -> int | None:
-        """A setting of a broker or topic; None where this user may not see it."""
+        """A setting of a broker or topic. None: unknown, or this user may not describe it."""
         resource = ConfigResource(kind, name)
         futures = self.client.describe_configs([resource], request_timeout=timeout_s(deadline))
         asked = f"describe the settings of {kind.name.lower()} {name}"
@@ -94,23 +89,16 @@ class Admin:
         return int(entries[key].value) if key in entries else None
 
     def to_error(self, exception: KafkaException, to: str, rights: str) -> SparkEosError:
-        """The error for an answer that says no, to a question that takes these rights."""
+        """The error for a refused request that needs these rights."""
         error = exception.args[0]
         request = Request(servers=self._config.bootstrap_servers, to=to, rights=rights)
         said = self._config.redact(error.str())
         return to_error(error.code(), said, request, retriable=error.retriable())
 
-    def _unreachable(self, to: str) -> SparkEosError:
-        reason = "nothing was heard of it"
-        if self._failure is not None:
-            reason = self._config.redact(self._failure.str())
-        servers = self._config.bootstrap_servers
-        return no_answer(servers, to, reason, login_refused=self._login_refused())
-
     def _login_refused(self) -> bool:
         return self._failure is not None and self._failure.code() == KafkaError._AUTHENTICATION
 
     def _remember(self, error: KafkaError) -> None:
-        # "All brokers are down" follows every failure and says less than the failure itself.
+        # "All brokers are down" follows every failure and says less than it.
         if error.code() != KafkaError._ALL_BROKERS_DOWN or self._failure is None:
             self._failure = error

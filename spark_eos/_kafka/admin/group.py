@@ -1,11 +1,4 @@
-"""Driver. The consumer group whose offsets move with a query's batches.
-
-Nothing in Kafka keeps a plain consumer and a query from moving the same group. So the group is
-looked at after the offsets were sent into the transaction and before the batch is decided. A
-consumer that joined before is seen then, and nothing is decided. One that joins later asks for its
-offsets while the transaction is pending: the broker lets it wait until the transaction has ended,
-and it goes on exactly behind the batch.
-"""
+"""Driver. The consumer group whose offsets move with a query's batches (docs/design/kafka.md)."""
 
 import json
 import time
@@ -28,64 +21,58 @@ from spark_eos.errors import BrokerUnreachableError, GroupInUseError, SparkEosEr
 T = TypeVar("T")
 
 _LOOK_EVERY_S: Final = 0.02
-# A question that got no answer is asked by a new client: the coordinator may have moved.
-_ATTEMPT_S: Final = 5.0
+_ATTEMPT_S: Final = 5.0  # then a new client asks: the coordinator may have moved
 _WHY_MS: Final = 1_000
-# What a broker answers to a commit of somebody who is no member, while the group has members.
-_HAS_MEMBERS: Final = frozenset(
+# The answers to an offset commit from outside, for a group with members and for a missing topic.
+_NOT_TAKEN: Final = frozenset(
     {
         KafkaError.UNKNOWN_MEMBER_ID,
         KafkaError.ILLEGAL_GENERATION,
         KafkaError.REBALANCE_IN_PROGRESS,
         KafkaError.NON_EMPTY_GROUP,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
 
 
 class ConsumerGroups:
-    """The groups of one cluster, asked and moved from outside: this client never joins one."""
+    """The groups of one cluster, seen from outside: this client joins none."""
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
         self._admin: Admin | None = None
-        self._consumers: dict[str, Any] = {}  # by group; each for its metadata only
+        self._consumers: dict[str, Any] = {}  # by group, for its metadata only
 
     def metadata(self, group_id: str) -> object:
-        """What names the group in a transaction, of a consumer that never joins it."""
+        """The group metadata that a producer sends with offsets."""
         if group_id not in self._consumers:
-            settings = self._config.librdkafka(
-                **{"group.id": group_id, "enable.auto.commit": False, "log_level": 0}
-            )
-            self._consumers[group_id] = Consumer(settings)
+            settings = {"group.id": group_id, "enable.auto.commit": False, "log_level": 0}
+            self._consumers[group_id] = Consumer(self._config.librdkafka(**settings))
         return self._consumers[group_id].consumer_group_metadata()
 
     def check_not_in_use(self, group_id: str, deadline: Deadline) -> None:
-        """Raise where a consumer is a member of the group."""
+        """Raise if a consumer is a member of the group."""
 
-        def ask(admin: Admin) -> list[Any]:
-            futures = admin.client.describe_consumer_groups(
-                [group_id], request_timeout=timeout_s(deadline)
-            )
-            answer = admin.result(futures[group_id], f"describe group '{group_id}'", deadline)
-            members: list[Any] = answer.members
-            return members
+        def ask(admin: Admin) -> Any:
+            describe, limit_s = admin.client.describe_consumer_groups, timeout_s(deadline)
+            future = describe([group_id], request_timeout=limit_s)[group_id]
+            return admin.result(future, f"describe group '{group_id}'", deadline).members
 
         members = self._ask(group_id, ask, deadline) or []
         if members:
             raise GroupInUseError(
-                f"consumer '{members[0].client_id}' at {members[0].host} is a member of group"
-                f" '{group_id}', whose offsets this query moves: each would read what the other has"
-                " read. Nothing was decided. Stop one of the two; the other goes on where it"
-                " stopped"
+                "consumer '{client}' at {host} is a member of group '{group_id}', which this query"
+                " moves. Each would read what the other has read. Nothing was decided. Stop one of"
+                " the two: the other goes on where the stopped one ended",
+                client=members[0].client_id,
+                host=members[0].host,
+                group_id=group_id,
             )
 
     def committed_offsets(
         self, group_id: str, partitions: Sequence[TopicPartition], deadline: Deadline
     ) -> Offsets:
-        """The offsets that the group has committed; absent for a partition where it has none.
-
-        Offsets in a transaction that is not over are neither: they are waited for.
-        """
+        """The committed offset of each partition that has one. Waits for open transactions."""
         while True:
             try:
                 return self._committed(
@@ -101,11 +88,7 @@ class ConsumerGroups:
             time.sleep(_LOOK_EVERY_S)
 
     def put_offsets(self, group_id: str, offsets: Offsets, deadline: Deadline) -> Offsets:
-        """Commit offsets of a group that has no members; returns those that the broker took.
-
-        It takes none while the group has a member, and none of a topic that does not exist.
-        """
-        left_out = {*_HAS_MEMBERS, KafkaError.UNKNOWN_TOPIC_OR_PART}
+        """Commit offsets of a group. Returns those that the broker took: none if it has members."""
 
         def ask(admin: Admin) -> Offsets:
             places = [ConfluentPartition(*place, offset) for place, offset in offsets.items()]
@@ -113,10 +96,10 @@ class ConsumerGroups:
                 [ConsumerGroupTopicPartitions(group_id, places)],
                 request_timeout=timeout_s(deadline),
             )
-            asked = f"take offsets of group '{group_id}'"
+            asked = f"commit offsets of group '{group_id}'"
             answer = admin.result(futures[group_id], asked, deadline)
             for place in answer.topic_partitions:
-                if place.error is not None and place.error.code() not in left_out:
+                if place.error is not None and place.error.code() not in _NOT_TAKEN:
                     raise KafkaException(place.error)
             taken = [place for place in answer.topic_partitions if place.error is None]
             return {TopicPartition(place.topic, place.partition): place.offset for place in taken}
@@ -124,18 +107,15 @@ class ConsumerGroups:
         return self._ask(group_id, ask, deadline) or {}
 
     def offsets_fate(self, group_id: str, wanted: str, deadline: Deadline) -> Fate:
-        """What became of a transaction that moved the group to `wanted`, a map as JSON.
-
-        Only this query moves the group, batch by batch: a group that is not there yet was not
-        moved. Where its offsets expired that is said too, and to send them again does no harm.
-        """
+        """The fate of a transaction with the offsets `wanted`. Only this query moves the group."""
         logged = from_map(json.loads(wanted))
         now = self.committed_offsets(group_id, list(logged), deadline)
+        # An expired offset counts as not moved: to send it again does no harm.
         moved = all(now.get(partition, -1) >= offset for partition, offset in logged.items())
         return Fate.COMMITTED if moved else Fate.ABORTED
 
     def close(self) -> None:
-        """Close the consumers. An admin client is closed when nobody holds it."""
+        """Close the consumers. An admin client closes itself when it is dropped."""
         while self._consumers:
             self._consumers.popitem()[1].close()
         self._admin = None
@@ -147,25 +127,18 @@ class ConsumerGroups:
         isolation_level: IsolationLevel,
         deadline: Deadline,
     ) -> Offsets:
-        """Ask once. At read_committed, offsets in an open transaction are no answer.
-
-        By a consumer of its own, not by an admin client: where the coordinator has moved, the admin
-        client's ListConsumerGroupOffsets ends the whole process (librdkafka #5040).
-        """
-        consumer = Consumer(
-            self._config.librdkafka(
-                **{
-                    "group.id": group_id,
-                    "isolation.level": isolation_level.value,
-                    "enable.auto.commit": False,
-                    "reconnect.backoff.ms": 10,
-                    "retry.backoff.ms": 20,
-                    "retry.backoff.max.ms": 100,
-                    "statistics.interval.ms": 0,
-                    "log_level": 0,
-                }
-            )
-        )
+        """Ask once, with a consumer: an admin client may end the process (librdkafka #5040)."""
+        settings = {
+            "group.id": group_id,
+            "isolation.level": isolation_level.value,
+            "enable.auto.commit": False,
+            "reconnect.backoff.ms": 10,
+            "retry.backoff.ms": 20,
+            "retry.backoff.max.ms": 100,
+            "statistics.interval.ms": 0,
+            "log_level": 0,
+        }
+        consumer = Consumer(self._config.librdkafka(**settings))
         try:
             asked = [ConfluentPartition(*place) for place in partitions]
             answer = consumer.committed(asked, timeout=min(_ATTEMPT_S, timeout_s(deadline)))
@@ -179,23 +152,26 @@ class ConsumerGroups:
     def _not_told(
         self, group_id: str, partitions: Sequence[TopicPartition]
     ) -> BrokerUnreachableError:
-        """Tell an open transaction, whose offsets are known and not stable, from no answer."""
+        """Tell an open transaction from no answer. Read_uncommitted returns unstable offsets."""
         try:
             why = Deadline.after_ms(_WHY_MS)
             self._committed(group_id, partitions, IsolationLevel.READ_UNCOMMITTED, why)
         except KafkaException as exception:
-            reason = self._config.redact(exception.args[0].str())
             return BrokerUnreachableError(
-                f"{self._config.bootstrap_servers} did not tell the offsets of group '{group_id}'"
-                f" within the deadline: {reason}"
+                "{servers} did not return the offsets of group '{group_id}' within the deadline:"
+                " {reason}",
+                servers=self._config.bootstrap_servers,
+                group_id=group_id,
+                reason=self._config.redact(exception.args[0].str()),
             )
         return BrokerUnreachableError(
-            f"group '{group_id}' has offsets in a transaction that is still open: start the query"
-            " again when it has ended"
+            "group '{group_id}' has offsets in a transaction that is still open. Start the query"
+            " again after the transaction has ended",
+            group_id=group_id,
         )
 
     def _ask(self, group_id: str, ask: Callable[[Admin], T], deadline: Deadline) -> T | None:
-        """The answer; None where there is no such group. What may pass is asked again."""
+        """The answer, or None if the group does not exist. Transient failures are repeated."""
         while True:
             admin, self._admin = self._admin or Admin(self._config), None
             try:
@@ -207,7 +183,7 @@ class ConsumerGroups:
                     return None
                 if code not in TRANSIENT or deadline.passed:
                     raise _to_error(admin, exception, group_id) from None
-                # It may go on asking a coordinator that was: a new one asks who it is.
+                # A client may go on asking the old coordinator. A new client finds the new one.
                 time.sleep(_LOOK_EVERY_S)
             else:
                 self._admin = admin

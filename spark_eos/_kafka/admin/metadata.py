@@ -1,4 +1,4 @@
-"""Driver. What the brokers say of the cluster: topics, ends of partitions, limits."""
+"""Every process. Topics, ends of partitions, and settings of the cluster."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -22,19 +22,21 @@ from spark_eos.errors import OptionError
 
 
 class ClusterMetadata:
-    """Asks with a new client each time: one that is kept may go on asking a broker that hangs."""
+    """Each question has a new client: an older one may go on asking a broker that hangs."""
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
 
     def partition_counts(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of each topic; raise for one that does not exist."""
+        """The number of partitions of each topic. Raises for a topic that does not exist."""
         counts: dict[str, int] = {}
         for topic, count in self.partition_counts_if_any(topics, deadline).items():
             if count is None:
                 raise OptionError(
-                    f"topic '{topic}' does not exist on {self._config.bootstrap_servers}: create it"
-                    " first, it is never created on the way"
+                    "topic '{topic}' does not exist on {servers}. Create it first: no topic is"
+                    " created automatically",
+                    topic=topic,
+                    servers=self._config.bootstrap_servers,
                 )
             counts[topic] = count
         return counts
@@ -42,32 +44,31 @@ class ClusterMetadata:
     def partition_counts_if_any(
         self, topics: Sequence[str], deadline: Deadline
     ) -> dict[str, int | None]:
-        """The number of partitions of each topic; None for one that does not exist."""
+        """The number of partitions of each topic, or None if it does not exist."""
         described = self._describe_topics(topics, deadline)
         return {t: None if d is None else len(d.partitions) for t, d in described.items()}
 
     def topic_ids(self, topics: Sequence[str], deadline: Deadline) -> dict[str, str | None]:
-        """The id of each topic; None for one that does not exist, or has none."""
+        """The id of each topic, or None if the topic does not exist or has no id."""
         described = self._describe_topics(topics, deadline)
         return {t: None if d is None else topic_id_text(d.topic_id) for t, d in described.items()}
 
     def last_stable_offsets(
         self, partitions: Iterable[TopicPartition], deadline: Deadline
     ) -> Offsets:
-        """Up to where read_committed readers can get; absent for a partition without an answer."""
+        """The last stable offset of each partition that was answered for."""
         return self._latest(partitions, IsolationLevel.READ_COMMITTED, deadline)
 
     def end_offsets(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> Offsets:
-        """Behind the last record, committed or not; absent for a partition without an answer."""
+        """The end offset of each partition that was answered for, at read_uncommitted."""
         return self._latest(partitions, IsolationLevel.READ_UNCOMMITTED, deadline)
 
     def cluster_id(self, deadline: Deadline) -> str:
-        """The name that the cluster gave to itself."""
-        described = ask_any_broker(self._config, _describe_cluster, deadline)
-        return str(described.cluster_id)
+        """The id of the cluster."""
+        return str(ask_any_broker(self._config, _describe_cluster, deadline).cluster_id)
 
     def max_transaction_timeout_ms(self, deadline: Deadline) -> int | None:
-        """The broker's transaction.max.timeout.ms; None where this user may not see it."""
+        """The brokers' transaction.max.timeout.ms. None: this user may not describe it."""
 
         def ask(admin: Admin, attempt: Deadline) -> int | None:
             node = random.choice(_describe_cluster(admin, attempt).nodes)  # noqa: S311, any of them
@@ -95,19 +96,18 @@ class ClusterMetadata:
         )
         found: Offsets = {}
         for place, future in futures.items():
-            with suppress(KafkaException):  # it has no leader just now, or was deleted
-                told = admin.result(
-                    future, f"tell offsets of topic '{place.topic}'", deadline
-                ).offset
-                if told >= 0:  # librdkafka has -1001 for a leader that died, and no error
-                    found[TopicPartition(place.topic, place.partition)] = told
+            asked = f"return offsets of topic '{place.topic}'"
+            with suppress(KafkaException):  # the partition has no leader now, or was deleted
+                offset = admin.result(future, asked, deadline).offset
+                if offset >= 0:  # for a dead leader librdkafka returns -1001 and no error
+                    found[TopicPartition(place.topic, place.partition)] = offset
         return found
 
 
 def describe_topics(
     admin: Admin, topics: Iterable[str], deadline: Deadline
 ) -> dict[str, TopicDescription | None]:
-    """What the cluster says of each topic; None for one that does not exist. Creates none."""
+    """The description of each topic, or None if it does not exist. Creates no topic."""
     wanted = list(dict.fromkeys(topics))
     if not wanted:
         return {}

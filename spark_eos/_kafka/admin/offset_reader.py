@@ -1,8 +1,4 @@
-"""Driver. What partitions there are, and which offsets: earliest, latest, at a time.
-
-What passes by itself (a leader that moves, a broker that restarts) is asked again: at least
-`num_retries` times, and as long as the deadline lasts.
-"""
+"""Driver. The partitions to read, and their offsets: earliest, latest, at a time."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +24,8 @@ from spark_eos.errors import BrokerUnreachableError
 T = TypeVar("T")
 
 NO_SUCH_TIME: Final = -1
+_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _LONGEST_PAUSE_S: Final = 1.0
 _ATTEMPT_S: Final = 5.0
 _SHORTEST_ATTEMPT_S: Final = 0.2
@@ -35,19 +33,19 @@ _SHORTEST_ATTEMPT_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How long and how often to ask again."""
+    """For how long, and at least how often, to ask while a leader moves or a broker restarts."""
 
     timeout_ms: int
     at_least: int
     interval_ms: int
 
     def pause_s(self, turn: int) -> float:
-        """How long to wait after this turn: twice as long each time, up to a second."""
+        """The pause after this turn. It doubles with each turn, up to a second."""
         return min(_LONGEST_PAUSE_S, self.interval_ms / 1000 * float(2 ** min(turn, 16)))
 
 
 class OffsetReader:
-    """Asks one cluster, with one client that is kept."""
+    """Asks one cluster. The client is kept until a failure."""
 
     def __init__(
         self, config: ClientConfig, isolation_level: IsolationLevel, retries: Retries
@@ -58,59 +56,45 @@ class OffsetReader:
         self._admin = Admin(config)
 
     def partitions(self, subscription: Subscription) -> dict[TopicPartition, str | None]:
-        """Each partition that exists of those to be read, with the id of its topic.
-
-        The id is None where the cluster gives its topics no ids.
-        """
+        """Each subscribed partition that exists, with its topic's id. None: it has no id."""
         found = self._again(lambda deadline: self._partitions(subscription, deadline))
         if isinstance(subscription, Assign):
             return {p: found[p] for p in subscription.partitions if p in found}
         return found
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """The first offset that is there; absent for a partition that is not."""
-        spec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-        return self._list(dict.fromkeys(partitions, spec))
+        """The first offset of each partition that exists."""
+        return self._list(dict.fromkeys(partitions, _EARLIEST))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """Where this isolation level ends; absent for a partition that is not there."""
-        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._list(dict.fromkeys(partitions, spec))
+        """The end of each partition that exists, at this isolation level."""
+        return self._list(dict.fromkeys(partitions, _LATEST))
 
     def at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
-        """The first offset that is not older than the time; absent where all are older."""
+        """The first offset that is not older than the time. Absent if all are older."""
         specs = {p: OffsetSpec.for_timestamp(ms) for p, ms in timestamps.items()}
         return {p: o for p, o in self._list(specs).items() if o != NO_SUCH_TIME}
 
     def latest_not_behind(self, partitions: Iterable[TopicPartition], known: Offsets) -> Offsets:
-        """The latest offsets; one that lies before what was read already is asked for again.
-
-        A leader that has just been elected may not know for a moment how far its log is committed.
-        """
+        """The latest offsets. A new leader may be late, so one before `known` is asked again."""
         wanted = list(partitions)
         backoff = Backoff(Deadline.after_ms(self._retries.timeout_ms).at_most_s(OUTDATED_S))
         turn, goes_on = 0, True
         while True:
             turn += 1
             found = self._latest_or_held(wanted, known)
-            if all(found[p] >= known[p] for p in found if p in known):
-                return found
-            if not goes_on and turn >= self._retries.at_least:
+            is_behind = any(found[p] < known[p] for p in found if p in known)
+            if not is_behind or (not goes_on and turn >= self._retries.at_least):
                 return found
             goes_on = backoff.wait()
 
     def _latest_or_held(self, partitions: list[TopicPartition], known: Offsets) -> Offsets:
-        """The latest offsets, but `known` where it lies behind an open transaction.
-
-        Whoever read at read_uncommitted may have read into it. Nothing of that is gone, and until
-        it ends nothing is new.
-        """
+        """The latest offsets, or `known` if an earlier run has read into an open transaction."""
         found = self.latest(partitions)
         behind = [p for p in found if found[p] < known.get(p, 0)]
         if not behind or self._isolation is ConfluentLevel.READ_UNCOMMITTED:
             return found
-        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        ends = self._list(dict.fromkeys(behind, spec), ConfluentLevel.READ_UNCOMMITTED)
+        ends = self._list(dict.fromkeys(behind, _LATEST), ConfluentLevel.READ_UNCOMMITTED)
         return found | {p: known[p] for p, end in ends.items() if end >= known[p]}
 
     def _partitions(
@@ -140,20 +124,16 @@ class OffsetReader:
         try:
             return sorted(self._admin.client.list_topics(timeout=timeout_s(deadline)).topics)
         except KafkaException as exception:
-            raise _PassingError(self._config.redact(exception.args[0].str())) from None
+            raise _TransientError(self._config.redact(exception.args[0].str())) from None
 
     def _list(
         self, specs: Mapping[TopicPartition, OffsetSpec], isolation: ConfluentLevel | None = None
     ) -> Offsets:
-        """What each specification is in numbers, at the reader's isolation level or another one."""
-        found: Offsets = {}
-        left = dict(specs)
-
-        def turn(deadline: Deadline) -> Offsets:
-            self._list_once(left, found, isolation or self._isolation, deadline)
-            return found
-
-        return self._again(turn) if left else found
+        """The offset for each specification, at the reader's isolation level or another one."""
+        left, found, level = dict(specs), Offsets(), isolation or self._isolation
+        if left:
+            self._again(lambda deadline: self._list_once(left, found, level, deadline))
+        return found
 
     def _list_once(
         self,
@@ -162,7 +142,7 @@ class OffsetReader:
         isolation: ConfluentLevel,
         deadline: Deadline,
     ) -> None:
-        """Move what is answered from `left` to `found`; raise where some are not."""
+        """Move answered partitions from `left` to `found`. Raise if others are left."""
         futures = self._admin.client.list_offsets(
             {ConfluentPartition(*partition): spec for partition, spec in left.items()},
             isolation_level=isolation,
@@ -177,49 +157,49 @@ class OffsetReader:
             else:
                 found[partition] = answer
                 del left[partition]
-        if not troubles:
-            return
-        topics = {topic for topic, _ in troubles}
-        there = self._describe(topics, deadline)
-        for partition in troubles.keys() - there.keys():  # it does not exist: that is the answer
+        there = self._describe({topic for topic, _ in troubles}, deadline)
+        for partition in troubles.keys() - there.keys():  # it does not exist, and has no offset
             del left[partition]
         for partition, trouble in sorted(troubles.items()):
             if partition in there:
-                raise _PassingError(f"{partition}: {trouble}")
+                raise _TransientError(f"{partition}: {trouble}")
 
     def _answer(self, future: Any, place: ConfluentPartition, deadline: Deadline) -> int | str:
-        """The offset, or a text where there is none."""
-        asked = f"tell offsets of topic '{place.topic}'"
+        """The offset, or the reason why there is none."""
+        asked = f"return offsets of topic '{place.topic}'"
         try:
-            told = self._admin.result(future, asked, deadline).offset
+            offset = self._admin.result(future, asked, deadline).offset
         except KafkaException as exception:
             if exception.args[0].code() in NOT_AUTHORIZED:
                 rights = f"READ and DESCRIBE on topic '{place.topic}'"
                 raise self._admin.to_error(exception, asked, rights) from None
             return self._config.redact(exception.args[0].str())
-        # librdkafka may end a question to a leader that died with -1001 and without an error.
-        return int(told) if told >= NO_SUCH_TIME else "no offset was told"
+        # For a dead leader librdkafka may return -1001 and no error.
+        return int(offset) if offset >= NO_SUCH_TIME else "no offset was returned"
 
     def _again(self, ask: Callable[[Deadline], T]) -> T:
         deadline = Deadline.after_ms(self._retries.timeout_ms)
         turn = 0
         while True:
             turn += 1
-            # A question that waits for a dead leader is given up for one that finds the new one.
+            # A request may wait for a dead leader. The next attempt finds the new one.
             left_s = min(max(deadline.remaining_s, _SHORTEST_ATTEMPT_S), _ATTEMPT_S)
-            attempt = Deadline.after_ms(left_s * 1000)
             try:
-                return ask(attempt)
-            except (_PassingError, BrokerUnreachableError) as error:
+                return ask(Deadline.after_ms(left_s * 1000))
+            except (_TransientError, BrokerUnreachableError) as error:
                 if deadline.passed and turn >= self._retries.at_least:
                     raise BrokerUnreachableError(
-                        f"{self._config.bootstrap_servers} did not tell the offsets after {turn} "
-                        f"tries in {self._retries.timeout_ms} ms (apiTimeoutMs): {error}"
+                        "{servers} did not return the offsets after {tries} tries in {timeout_ms}"
+                        " ms (apiTimeoutMs): {reason}",
+                        servers=self._config.bootstrap_servers,
+                        tries=turn,
+                        timeout_ms=self._retries.timeout_ms,
+                        reason=str(error),
                     ) from None
-            # A client goes on asking the leader it knows; a new one asks who leads.
+            # A client goes on asking the old leader. A new client finds the new one.
             self._admin = Admin(self._config)
             time.sleep(self._retries.pause_s(turn))
 
 
-class _PassingError(Exception):
-    """Asking again may help."""
+class _TransientError(Exception):
+    """The same request may succeed later."""

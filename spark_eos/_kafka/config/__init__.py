@@ -1,1 +1,1 @@
-"""How people configure a Kafka client, in Java's and in librdkafka's names."""
+"""Every process. Options of Kafka clients, by librdkafka's and the Java client's names."""

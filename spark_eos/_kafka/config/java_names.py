@@ -1,7 +1,6 @@
-"""Every process. Settings by the Java client's names, which users of Spark's own connector bring.
+"""Every process. The Java client's names, which users of Spark's own connector bring.
 
-What librdkafka has under another name is translated; what it has not is refused, with what to use
-instead. A value may be a secret, so none is ever shown.
+librdkafka's name replaces each, or an error says what to use. No value is shown: it may be secret.
 """
 
 import re
@@ -30,8 +29,8 @@ REFUSED: Final[Mapping[str, str]] = {
     "key.deserializer": _COLUMNS,
     "value.deserializer": _COLUMNS,
     "partitioner.class": "use kafka.partitioner, or a partition column",
-    "interceptor.classes": "there is nothing like it",
-    "metric.reporters": "it is not supported: the log has a row for each transaction",
+    "interceptor.classes": "there is no replacement",
+    "metric.reporters": "there is no replacement; the log has a row for each transaction",
     "max.poll.records": "records are fetched by bytes, see kafka.fetch.message.max.bytes;"
     " for smaller micro-batches use maxOffsetsPerTrigger",
     "max.request.size": "use kafka.message.max.bytes",
@@ -54,20 +53,20 @@ _LOGIN_MODULES: Final = ("PlainLoginModule", "ScramLoginModule")
 
 
 def librdkafka_names(settings: Mapping[str, str]) -> dict[str, str]:
-    """The same settings as librdkafka names them. Raises for what it has not, all at once."""
+    """The same settings by librdkafka's names. Raises all mistakes together."""
     refused = sorted(settings.keys() & REFUSED.keys())
     mistakes = [_mistake(name, REFUSED[name]) for name in refused]
     result = {name: value for name, value in settings.items() if name not in REFUSED}
     for name in sorted(settings.keys() & RENAMED.keys()):
         if RENAMED[name] in settings:
-            text = f"options kafka.{name} and kafka.{RENAMED[name]} are one: give one"
+            text = f"options kafka.{name} and kafka.{RENAMED[name]} are the same: give one"
             mistakes.append(Mistake(f"kafka.{name}", text))
         result[RENAMED[name]] = result.pop(name)
     for translate in (_truststore, _keystore, _login):
         mistakes += translate(result)
     if mistakes:
         raise OptionError.of(mistakes)
-    if result.get("ssl.endpoint.identification.algorithm") == "":  # the Java client's word for none
+    if result.get("ssl.endpoint.identification.algorithm") == "":  # the Java client's "none"
         result["ssl.endpoint.identification.algorithm"] = "none"
     return result
 
@@ -83,9 +82,8 @@ def _truststore(settings: dict[str, str]) -> list[Mistake]:
 
 
 def _keystore(settings: dict[str, str]) -> list[Mistake]:
-    """librdkafka's ssl.keystore.location is a PKCS#12 file."""
     kind = settings.pop("ssl.keystore.type", "PKCS12").upper()
-    if "ssl.keystore.location" not in settings or kind == "PKCS12":
+    if "ssl.keystore.location" not in settings or kind == "PKCS12":  # librdkafka takes PKCS#12
         return []
     if kind != "PEM":
         return [_mistake("ssl.keystore.type", _PEM_FILES)]
@@ -95,14 +93,14 @@ def _keystore(settings: dict[str, str]) -> list[Mistake]:
 
 
 def _login(settings: dict[str, str]) -> list[Mistake]:
-    """User and password of a JAAS configuration."""
+    """Move the user and the password out of a JAAS configuration."""
     jaas = settings.pop("sasl.jaas.config", None)
     if jaas is None:
         return []
     name = "kafka.sasl.jaas.config"
     match = _JAAS.fullmatch(jaas)
     if match is None or match["module"].rpartition(".")[2] not in _LOGIN_MODULES:
-        text = f"option {name}: only {' and '.join(_LOGIN_MODULES)} are understood. Use"
+        text = f"option {name}: only {' and '.join(_LOGIN_MODULES)} are supported. Use"
         return [Mistake(name, f"{text} kafka.sasl.username and kafka.sasl.password")]
     options = {
         name: re.sub(r"\\(.)", r"\1", quoted) or single or plain

@@ -1,12 +1,11 @@
-"""Driver. Connection settings from librdkafka's names into kafka-python's.
+"""Driver. Connection settings (servers, TLS, SASL) from librdkafka's names into kafka-python's.
 
-Only what makes a connection is translated (servers, TLS, SASL): the rest tunes librdkafka. A
-security setting that kafka-python cannot follow is refused, never dropped: two clients of one job
-must not differ in whom they trust or who they say they are.
+A security setting that kafka-python does not support is refused, never dropped: the two clients of
+a job must trust the same brokers and use the same login.
 """
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,12 +33,10 @@ _FOLLOWED = frozenset(
         "enable.ssl.certificate.verification",
     }
 )
-_INSTEAD: Mapping[str, str] = {
-    "ssl.certificate.pem": _PEM_FILES,
-    "ssl.key.pem": _PEM_FILES,
-    "ssl.keystore.location": _PEM_FILES,
-    "ssl.keystore.password": _PEM_FILES,
-}
+_INSTEAD: Mapping[str, str] = dict.fromkeys(
+    ("ssl.certificate.pem", "ssl.key.pem", "ssl.keystore.location", "ssl.keystore.password"),
+    _PEM_FILES,
+)
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "enable.sasl.")
 
 
@@ -48,45 +45,52 @@ def kafka_python(settings: Mapping[str, str]) -> dict[str, Any]:
     for name in settings:
         if name.startswith(_SECURITY) and name not in _FOLLOWED:
             hint = _INSTEAD.get(name, f"use kafka.sasl.mechanism {', '.join(MECHANISMS)}, or TLS")
-            raise OptionError(f"option kafka.{name} is not supported: {hint}")
+            raise OptionError(
+                "option {option} is not supported: {hint}", option=f"kafka.{name}", hint=hint
+            )
+    protocol = settings.get("security.protocol", "PLAINTEXT")
+    protocol = _accepted("kafka.security.protocol", protocol, PROTOCOLS)
     servers = [server.strip() for server in settings["bootstrap.servers"].split(",")]
     result: dict[str, Any] = {
         "bootstrap_servers": [server.rpartition("://")[2] for server in servers],
         "client_id": settings.get("client.id", "spark-eos"),
-        "security_protocol": _protocol(settings),
+        "security_protocol": protocol,
     }
-    if result["security_protocol"].startswith("SASL_"):
+    if protocol.startswith("SASL_"):
         result |= _sasl(settings)
-    if result["security_protocol"].endswith("SSL"):
+    if protocol.endswith("SSL"):
         result["ssl_context"] = _ssl_context(settings)
     return result
 
 
-def _protocol(settings: Mapping[str, str]) -> str:
-    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
-    if protocol not in PROTOCOLS:
-        raise OptionError(
-            f"option kafka.security.protocol: '{protocol}' is not one of {', '.join(PROTOCOLS)}"
-        )
-    return protocol
-
-
 def _sasl(settings: Mapping[str, str]) -> dict[str, Any]:
-    # librdkafka's own default is GSSAPI, which its wheel for Python does not hold.
-    mechanism = settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "GSSAPI")).upper()
-    if mechanism not in MECHANISMS:
-        raise OptionError(
-            f"option kafka.sasl.mechanism: '{mechanism}' is not supported, "
-            f"use one of {', '.join(MECHANISMS)}"
-        )
+    # librdkafka's default is GSSAPI, which its wheel for Python does not contain.
+    mechanism = settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "GSSAPI"))
+    mechanism = _accepted("kafka.sasl.mechanism", mechanism, MECHANISMS)
     for name in ("sasl.username", "sasl.password"):
         if name not in settings:
-            raise OptionError(f"option kafka.{name} is missing: {mechanism} needs it")
+            raise OptionError(
+                "option {option} is missing: {mechanism} needs it",
+                option=f"kafka.{name}",
+                mechanism=mechanism,
+            )
     return {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": settings["sasl.username"],
         "sasl_plain_password": settings["sasl.password"],
     }
+
+
+def _accepted(option: str, value: str, accepted: Sequence[str]) -> str:
+    """The value in upper case. Raises if it is not accepted."""
+    if value.upper() not in accepted:
+        raise OptionError(
+            "option {option}: '{value}' is not supported. Use one of {accepted}",
+            option=option,
+            value=value.upper(),
+            accepted=", ".join(accepted),
+        )
+    return value.upper()
 
 
 def _ssl_context(settings: Mapping[str, str]) -> ssl.SSLContext:
@@ -96,18 +100,21 @@ def _ssl_context(settings: Mapping[str, str]) -> ssl.SSLContext:
     context.check_hostname = algorithm not in ("none", "")
     if settings.get("enable.ssl.certificate.verification", "true").lower() in ("false", "f", "0"):
         context.check_hostname = False
-        # The user asked for it, by a name that says what it does; librdkafka does the same.
+        # The user has switched verification off, and librdkafka does the same.
         context.verify_mode = ssl.CERT_NONE
     try:
         _load_trusted(context, settings)
     except (OSError, ValueError) as error:
-        raise OptionError(f"option kafka.ssl.ca.location: {_reason(error)}") from None
+        raise OptionError(
+            "option {option}: {reason}", option="kafka.ssl.ca.location", reason=_reason(error)
+        ) from None
     try:
         _load_own(context, settings)
     except (OSError, ValueError) as error:
         raise OptionError(
-            f"options kafka.ssl.certificate.location, kafka.ssl.key.location and "
-            f"kafka.ssl.key.password do not fit together: {_reason(error)}"
+            "options kafka.ssl.certificate.location, kafka.ssl.key.location and"
+            " kafka.ssl.key.password do not fit together: {reason}",
+            reason=_reason(error),
         ) from None
     return context
 
@@ -117,10 +124,7 @@ def _load_trusted(context: ssl.SSLContext, settings: Mapping[str, str]) -> None:
         context.load_verify_locations(cadata=settings["ssl.ca.pem"])
     elif settings.get("ssl.ca.location", "probe") != "probe":
         place = settings["ssl.ca.location"]
-        folder = Path(place).is_dir()
-        context.load_verify_locations(
-            cafile=None if folder else place, capath=place if folder else None
-        )
+        context.load_verify_locations(**{"capath" if Path(place).is_dir() else "cafile": place})
     else:
         context.load_default_certs()
     if "ssl.crl.location" in settings:
@@ -135,11 +139,11 @@ def _load_own(context: ssl.SSLContext, settings: Mapping[str, str]) -> None:
         context.load_cert_chain(
             settings["ssl.certificate.location"],
             settings.get("ssl.key.location"),
-            # An empty password stands for none; without this OpenSSL would ask at the terminal.
+            # An empty password means none. Without it OpenSSL would ask at the terminal.
             settings.get("ssl.key.password", ""),
         )
 
 
 def _reason(error: Exception) -> str:
-    """OpenSSL's or the system's reason, which names no value."""
+    """The reason of OpenSSL or the system, which contains no value."""
     return getattr(error, "reason", None) or getattr(error, "strerror", None) or "not readable"

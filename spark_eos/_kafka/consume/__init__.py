@@ -1,1 +1,1 @@
-"""Records out, and what a reader can see of a transaction."""
+"""Every process. Consumers of ranges, and what readers see of a transaction."""

@@ -1,9 +1,4 @@
-"""Task. Consumers that are kept warm between ranges.
-
-A consumer joins no group and commits nothing: it is assigned one partition at an exact offset for
-as long as a range lasts. Between two ranges it keeps its connections and fetches nothing, so what
-a worker holds in memory is bounded by the settings below and not by the partition.
-"""
+"""Task worker. Consumers that keep their connections between ranges (docs/design/source.md)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,50 +11,50 @@ from spark_eos._kafka.consume.range_reader import RangeReader, ReadPolicy
 from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.topic_partition import OffsetRange
 
-# What a user may change with kafka.*; the rest is fixed below.
+# Defaults that a user may change with kafka.*. They bound the memory of a worker.
 _TUNING: Final = {
-    "queued.max.messages.kbytes": 32 * 1024,  # the most that is fetched ahead
-    "queued.min.messages": 20_000,  # enough to keep going; more is fetched in vain behind the range
-    "fetch.wait.max.ms": 20,  # the end of a partition is told after this long
+    "queued.max.messages.kbytes": 32 * 1024,  # the limit of what is fetched ahead
+    "queued.min.messages": 20_000,  # enough to keep going; what is after the range is dropped
+    "fetch.wait.max.ms": 20,  # the end of a partition is reported after this time
     "fetch.queue.backoff.ms": 5,  # else a full queue delays the next fetch by a second
     "log_level": 0,
 }
-# Both, or none where the user has one of them: they are compared.
+# Both, or none if the user sets one of them: librdkafka compares the two.
 _RECONNECT: Final = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 1000}
-# A worker has one for each isolation level that its query reads.
+# A worker needs one for each isolation level that its query reads at.
 _MOST_WARM: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """What tells two consumers of one cluster apart."""
+    """The settings in which consumers of one cluster differ."""
 
     isolation_level: IsolationLevel
     group_id: str
 
 
 class ConsumerPool:
-    """The consumers of one cluster that a process keeps warm."""
+    """The connected consumers of one cluster that a process keeps."""
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
         self._warm: dict[ConsumerSettings, Any] = {}
 
     def check_config(self, settings: ConsumerSettings) -> None:
-        """Raise OptionError for a setting that a consumer of a task would fail with."""
+        """Raise OptionError for a setting that a task's consumer would refuse."""
         check_librdkafka(self._config, self._librdkafka(settings))
 
     def read(
         self, settings: ConsumerSettings, wanted: OffsetRange, policy: ReadPolicy
     ) -> Iterator[list[Message]]:
-        """The records of the range in order, a list for each call to the consumer."""
+        """The records of the range in order, as one list for each call to the consumer."""
         if wanted.size == 0:
             return
-        # Out of the pool while in use: a second range never moves the first one's consumer.
+        # Out of the pool while in use: another range must not move this consumer.
         consumer = self._warm.pop(settings, None) or Consumer(self._librdkafka(settings))
         try:
             yield from RangeReader(consumer, self._config, wanted, policy).messages()
-        except GeneratorExit:  # who reads wants no more
+        except GeneratorExit:  # the caller stops reading
             self._keep(settings, consumer)
             raise
         except BaseException:
@@ -73,10 +68,7 @@ class ConsumerPool:
             self._warm.popitem()[1].close()
 
     def _keep(self, settings: ConsumerSettings, consumer: Any) -> None:
-        """Back to the pool: connected, fetching nothing. What was fetched beyond the range is
-        dropped.
-        """
-        consumer.unassign()
+        consumer.unassign()  # drops what was fetched after the range
         self._warm[settings] = consumer
         while len(self._warm) > _MOST_WARM:
             self._warm.pop(next(iter(self._warm))).close()

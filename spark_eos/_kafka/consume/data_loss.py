@@ -1,4 +1,4 @@
-"""Every process. Offsets that were to be read and are gone: an error, or a warning, as asked."""
+"""Every process. Reports lost records as an error or a warning, as failOnDataLoss says."""
 
 import logging
 from dataclasses import dataclass
@@ -15,34 +15,35 @@ class DataLoss:
     fail: bool
 
     def report(self, what: str) -> None:
-        """Raise, or warn and return: the caller then goes on without these records."""
+        """Raise, or warn and return. The caller then goes on without the records."""
         self._report(
-            f"records that were to be read are gone from Kafka: {what}. Retention removed them, or "
-            "the topic was deleted and created again. To go on without them, set failOnDataLoss to "
-            "false. To prevent this, raise the topic's retention above the time that the query may "
-            "be down",
-            f"going on without them: {what}",
+            "records to read are gone from Kafka: {what}. Retention removed them, or the topic was"
+            " deleted and created again. To go on without them, set failOnDataLoss to false. To"
+            " prevent this, raise the topic's retention above the time that the query may be down",
+            what=what,
         )
 
     def report_replaced(self, what: str) -> None:
-        """The same for a topic that was deleted and created again, which is named by its id."""
+        """The same for a topic that was deleted and created again, as its id shows."""
         self._report(
-            f"{what}. What was not read of the old topic is gone. To read the new topic from its"
+            "{what}. The unread records of the old topic are gone. To read the new topic from its"
             " beginning, start with a new checkpointLocation and startingOffsets earliest. Or set"
             " failOnDataLoss to false: the query then goes on with the new topic from its earliest"
             " offset",
-            f"going on with the new topic from its earliest offset: {what}",
+            going_on="with the new topic from its earliest offset",
+            what=what,
         )
 
     def report_left_out(self, what: str, option: str) -> None:
-        """The same for records that are there, and that the query was told not to read any more."""
+        """The same for records that exist but are not selected by the options any more."""
         self._report(
-            f"records that were to be read would be left out: {what}. Put it back into {option}, or"
-            " to go on without it set failOnDataLoss to false",
-            f"going on without them: {what}",
+            "records to read would be left out: {what}. Put it back into {option}, or set"
+            " failOnDataLoss to false to go on without it",
+            what=what,
+            option=option,
         )
 
-    def _report(self, text: str, warning: str) -> None:
+    def _report(self, text: str, *, going_on: str = "without them", **fields: str) -> None:
         if self.fail:
-            raise DataLossError(text)
-        _LOG.warning("failOnDataLoss is false, %s", warning)
+            raise DataLossError(text, **fields)
+        _LOG.warning("failOnDataLoss is false, going on %s: %s", going_on, fields["what"])

@@ -1,4 +1,4 @@
-"""Driver. Places a consumer at offsets and says what it sees there."""
+"""Driver. Reports what a consumer finds at given offsets."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -14,12 +14,12 @@ from spark_eos._protocol.offsets.isolation import IsolationLevel
 from spark_eos._protocol.offsets.topic_partition import RecordPosition, TopicPartition
 
 POLL_S: Final = 0.05
-# A look that got no answer is started again: the partition's leader may have moved.
+# After this time the caller looks again: the partition's leader may have moved.
 ATTEMPT_S: Final = 5.0
 
 
 class ProbeResult(Enum):
-    """What a consumer that was placed at an offset meets."""
+    """What a consumer finds at an offset."""
 
     HERE = "the record itself"
     BEHIND = "a later record, or an end that is later"
@@ -31,22 +31,21 @@ _OUTSIDE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RA
 
 
 class OffsetProbe:
-    """One consumer, made at the first look. It joins no group."""
+    """One consumer, created with the first look. It joins no group."""
 
     def __init__(self, config: ClientConfig, isolation: IsolationLevel) -> None:
         self._servers = config.bootstrap_servers
         self._settings = config.librdkafka(
             **{
-                "group.id": "spark-eos",  # must be there; nothing is subscribed or committed
+                "group.id": "spark-eos",  # required, but nothing is subscribed or committed
                 "isolation.level": isolation.value,
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
-                # Only the leader is asked: a follower in the client's rack may lag or hang.
-                "client.rack": "",
-                "fetch.wait.max.ms": 10,  # the end of a partition is told after this long
-                "queued.min.messages": 1,  # one record is all that is wanted
+                "client.rack": "",  # a follower in the client's rack may lag or hang
+                "fetch.wait.max.ms": 10,  # the end of a partition is reported after this time
+                "queued.min.messages": 1,  # one record is enough
                 "fetch.queue.backoff.ms": 1,  # else a full queue delays the next look by 1 s
                 "reconnect.backoff.ms": 10,
                 "statistics.interval.ms": 0,
@@ -58,12 +57,13 @@ class OffsetProbe:
     def look(
         self, places: Iterable[RecordPosition], deadline: Deadline
     ) -> dict[RecordPosition, ProbeResult]:
-        """What is seen at each place (one for each partition); absent where nothing was said."""
+        """The result at each place, one place per partition. Absent: no answer."""
         waiting = {place.topic_partition: place for place in places}
         seen: dict[RecordPosition, ProbeResult] = {}
         if not waiting:
             return seen
-        consumer = self._open()
+        consumer: Any = self._consumer or Consumer(self._settings)
+        self._consumer = consumer
         consumer.assign([ConfluentPartition(*place) for place in waiting.values()])
         attempt = deadline.at_most_s(ATTEMPT_S)
         while waiting and not attempt.passed:
@@ -71,22 +71,16 @@ class OffsetProbe:
             if message is None:
                 continue
             place = waiting.get(TopicPartition(message.topic(), message.partition()))
-            result = None if place is None else _result(message, place, self._servers)
-            if place is not None and result is not None:
+            if place is not None and (result := _result(message, place, self._servers)):
                 seen[place] = result
                 del waiting[place.topic_partition]
         consumer.unassign()
         return seen
 
     def close(self) -> None:
-        """Close the consumer, if it was made."""
+        """Close the consumer, if there is one."""
         if self._consumer is not None:
             self._consumer.close()
-
-    def _open(self) -> Any:
-        if self._consumer is None:
-            self._consumer = Consumer(self._settings)
-        return self._consumer
 
 
 def _result(message: Message, place: RecordPosition, servers: str) -> ProbeResult | None:
@@ -96,9 +90,10 @@ def _result(message: Message, place: RecordPosition, servers: str) -> ProbeResul
         if code in _OUTSIDE:
             return ProbeResult.OUTSIDE
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            to = f"read topic '{place.topic}', whose records tell what was committed"
-            rights = f"READ on topic '{place.topic}'"
-            raise to_error(code, error.str(), Request(servers=servers, to=to, rights=rights))
+            topic = f"topic '{place.topic}'"
+            to = f"read {topic}, whose records show what was committed"
+            request = Request(servers=servers, to=to, rights=f"READ on {topic}", topic=place.topic)
+            raise to_error(code, error.str(), request)
         if code != KafkaError._PARTITION_EOF:
             return None
         return ProbeResult.END if offset == place.offset else ProbeResult.BEHIND

@@ -1,9 +1,4 @@
-"""Task. Reads one range of offsets of one partition.
-
-A range ends at its end offset, which may never arrive as a record: the last offsets can be control
-records, records of aborted transactions, or compacted away. Either a record behind them arrives or
-the end of the partition is told.
-"""
+"""Task worker. Reads one range of one partition. docs/design/source.md says when a range ends."""
 
 import time
 from collections.abc import Iterator
@@ -20,16 +15,12 @@ from spark_eos.errors import BrokerUnreachableError, SparkEosError
 
 _OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 _GONE: Final = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-    }
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
 )
 _POLL_S: Final = 0.1
 _WATERMARKS_S: Final = 30.0
 _STALLED_S: Final = 2.0
-# One call's share of a batch: it starts small, because a record can have a megabyte.
+# How many records a call asks for. It starts small, because a record may have a megabyte.
 _FIRST_CALL: Final = 64
 _LARGEST_CALL: Final = 20_000
 _CALL_BYTES: Final = 8 * 1024 * 1024
@@ -37,21 +28,17 @@ _CALL_BYTES: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPolicy:
-    """What to do when records do not come."""
+    """What to do if records do not come."""
 
     poll_timeout_ms: int
     data_loss: DataLoss
 
 
 class RangeReader:
-    """One range being read."""
+    """Reads one range once."""
 
     def __init__(
-        self,
-        consumer: Any,
-        client: ClientConfig,
-        wanted: OffsetRange,
-        policy: ReadPolicy,
+        self, consumer: Any, client: ClientConfig, wanted: OffsetRange, policy: ReadPolicy
     ) -> None:
         self._consumer = consumer
         self._client = client
@@ -62,18 +49,16 @@ class RangeReader:
         self._last_progress = time.monotonic()
         self._last_look = self._last_progress
         self._times_gone = 0
-        self._trouble = "no record and no end was seen"
+        self._trouble = "neither a record nor the end was reported"
 
     def messages(self) -> Iterator[list[Message]]:
-        """Lists of records until the range is at its end."""
+        """Lists of records until the end of the range."""
         self._assign(self._position)
         while self._position < self._range.end:
-            taken = self._take()
-            events: list[Any] = []
-            records = taken
-            if any(map(Message.error, taken)):
-                events = [m for m in taken if m.error() is not None]
-                records = [m for m in taken if m.error() is None]
+            records, events = self._take(), []
+            if any(map(Message.error, records)):
+                events = [m for m in records if m.error() is not None]
+                records = [m for m in records if m.error() is None]
             if records:
                 inside = self._advance(records)
                 if inside:
@@ -85,12 +70,18 @@ class RangeReader:
                 self._check_timeout()
 
     def _advance(self, records: list[Any]) -> list[Any]:
-        """Move behind the records and return those inside the range."""
+        """Move the position after the records, and return those inside the range."""
         first, last = records[0].offset(), records[-1].offset()
         if first < self._position or last - first + 1 < len(records):
             raise SparkEosError(
-                f"{self._range}: the consumer, placed at {self._position}, returned offsets "
-                f"{first} to {last} in {len(records)} records. Run the batch again"
+                "{range}: the consumer at offset {offset} returned {records} records from {first}"
+                " to {last}. Run the batch again",
+                range=str(self._range),
+                topic=self._range.topic,
+                offset=self._position,
+                records=len(records),
+                first=first,
+                last=last,
             )
         self._progress(last + 1)
         if last < self._range.end:
@@ -98,7 +89,7 @@ class RangeReader:
         return [record for record in records if record.offset() < self._range.end]
 
     def _take(self) -> list[Any]:
-        """What is there now; wait only when there is nothing: a full list may never come."""
+        """The records that are there. Waits only if there are none: a list may never be full."""
         left = self._range.end - self._position
         found: list[Any] = self._consumer.consume(min(self._call, left), 0)
         if not found:
@@ -125,8 +116,13 @@ class RangeReader:
         elif code in _GONE:
             self._lost(self._position, self._range.end, "the partition does not exist any more")
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            topic, servers = f"topic '{self._range.topic}'", self._client.bootstrap_servers
-            request = Request(servers=servers, to=f"read {topic}", rights=f"READ on {topic}")
+            topic = f"topic '{self._range.topic}'"
+            request = Request(
+                servers=self._client.bootstrap_servers,
+                to=f"read {topic}",
+                rights=f"READ on {topic}",
+                topic=self._range.topic,
+            )
             raise to_error(code, error.str(), request)
         else:
             self._trouble = self._client.redact(error.str())
@@ -137,9 +133,7 @@ class RangeReader:
             first, end = self._consumer.get_watermark_offsets(place, timeout=_WATERMARKS_S)
         except KafkaException as exception:
             self._trouble = self._client.redact(exception.args[0].str())
-            self._check_timeout()
-            self._assign(self._position)
-            return
+            first, end = self._position, self._range.end  # unknown: try again
         if first > self._position:
             until = min(first, self._range.end)
             self._lost(self._position, until, f"the partition now starts at {first}")
@@ -147,12 +141,12 @@ class RangeReader:
                 self._assign(until)
         elif end < self._range.end:
             self._lost(self._position, self._range.end, f"the partition now ends at {end}")
-        else:  # it was another leader's view
+        else:  # the error was from a leader with another view
             self._check_timeout()
             self._assign(self._position)
 
     def _lost(self, start: int, end: int, reason: str) -> None:
-        place = f"{self._range.topic}-{self._range.partition}"
+        place = self._range.topic_partition
         self._policy.data_loss.report(f"{place}, offsets {start} to {end - 1}: {reason}")
         self._progress(end)
 
@@ -165,12 +159,17 @@ class RangeReader:
                 self._last_look = time.monotonic()
             return
         raise BrokerUnreachableError(
-            f"{self._range}: nothing came at offset {self._position} for "
-            f"{self._policy.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs): {self._trouble}"
+            "{range}: nothing came at offset {offset} for {timeout_ms} ms"
+            " (kafkaConsumer.pollTimeoutMs): {reason}",
+            range=str(self._range),
+            topic=self._range.topic,
+            offset=self._position,
+            timeout_ms=self._policy.poll_timeout_ms,
+            reason=self._trouble,
         )
 
     def _look_for_topic(self) -> None:
-        """A consumer that was assigned a partition is not told that its topic was deleted."""
+        """librdkafka does not report a deleted topic to a consumer with an assignment."""
         topic = self._range.topic
         try:
             found = self._consumer.list_topics(topic, timeout=_STALLED_S).topics[topic]
@@ -178,7 +177,7 @@ class RangeReader:
             self._trouble = self._client.redact(exception.args[0].str())
             return
         gone = found.error is not None and found.error.code() in _GONE
-        # Twice, because a broker that has just started may not know all topics yet.
+        # Twice, because a broker that has just started may not know every topic.
         self._times_gone = self._times_gone + 1 if gone else 0
         if self._times_gone > 1:
             self._lost(self._position, self._range.end, "the topic does not exist any more")

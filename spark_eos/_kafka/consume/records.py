@@ -1,8 +1,4 @@
-"""Task. The fields of consumed records, column by column.
-
-Each column is one pass of a C function over the list: a Python call for each field of each record
-is what would cost most of the time of a read.
-"""
+"""Task worker. Records as columns. Python calls for each field would take most of a read."""
 
 from itertools import chain
 from typing import Any, Final
@@ -11,7 +7,7 @@ import numpy as np
 from confluent_kafka import Message
 from numpy.typing import NDArray
 
-# Kafka's ids, which Spark shows, are those of librdkafka less one: no timestamp is -1 there.
+# librdkafka's timestamp types are Kafka's plus one. Spark shows Kafka's, where none is -1.
 _TIMESTAMP_TYPE: Final = 1
 
 
@@ -26,7 +22,7 @@ def values(records: list[Message]) -> list[Any]:
 
 
 def offsets(records: list[Message]) -> NDArray[np.int64]:
-    """Ascending; without gaps there is nothing to ask each record for."""
+    """Ascending offsets. Without gaps the first and the last record give them all."""
     first: Any = records[0].offset()
     last: Any = records[-1].offset()
     if last - first + 1 == len(records):
@@ -35,7 +31,7 @@ def offsets(records: list[Message]) -> NDArray[np.int64]:
 
 
 def timestamps(records: list[Message]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Milliseconds, and the type: 0 the producer's time, 1 the broker's, -1 none."""
+    """Milliseconds, and the types: 0 the producer's time, 1 the broker's, -1 none."""
     pairs = chain.from_iterable(map(Message.timestamp, records))
     both = np.fromiter(pairs, np.int64, 2 * len(records)).reshape(-1, 2)
     return both[:, 1], (both[:, 0] - _TIMESTAMP_TYPE).astype(np.int32)

@@ -1,14 +1,11 @@
-"""Driver. Asks the data itself what became of transactions that their coordinators forgot.
+"""Driver. Asks the data whether a transaction was committed, if its coordinator cannot tell.
 
-An offset at or behind the last stable offset is held: this or an older transaction is open. Before
-it, a read_committed consumer placed at an offset that a transaction wrote either gets that very
-record (committed) or something behind it (not visible). Not visible means aborted only while a
-read_uncommitted consumer still finds the record: else it was deleted or compacted away, and nothing
-follows from not seeing it.
-
-A transaction is atomic over its partitions, so one place that can tell is enough. The last offset
-is looked at before the first: retention and compaction take it later, and behind it a reader has
-less of an aborted transaction to skip.
+An offset at or after the last stable offset is held: this or an older transaction is open. At a
+lower offset of the transaction a read_committed consumer gets the record (committed) or a later one
+(not visible). Not visible means aborted only if a read_uncommitted consumer finds the record. Else
+the record was deleted or compacted away, and nothing follows. One position that can tell is enough:
+a transaction is atomic. The last offset comes first: it is removed later than the first one, and a
+reader skips fewer aborted records.
 """
 
 from collections import deque
@@ -34,11 +31,7 @@ def fates(
     transactions: Sequence[tuple[str, Sequence[PartitionOffsets]]],
     deadline: Deadline,
 ) -> dict[str, Fate]:
-    """The fate of each transaction, by the key given with it.
-
-    What is OPEN is looked at again until the deadline. A transaction without partitions is GONE:
-    there is no place to look at.
-    """
+    """The fate of each transaction, by its id. OPEN is probed again until the deadline."""
     todo = {key: deque(_places(partitions)) for key, partitions in transactions}
     topics = {place.topic for places in todo.values() for place in places}
     counts = ClusterMetadata(config).partition_counts_if_any
@@ -54,11 +47,11 @@ def fates(
             seen = probe.look(set(turn.values()), deadline)
             for key, place in turn.items():
                 fate = seen.get(place)
-                if fate is None:  # no answer: ask again
+                if fate is None:  # no answer yet
                     continue
                 if fate is Fate.OPEN:
                     held.add(key)
-                    left[key].append(place)  # another place first
+                    left[key].append(place)  # other places come first
                 left[key].remove(place)
                 if fate in (Fate.COMMITTED, Fate.ABORTED) or not left[key]:
                     found[key] = fate
@@ -67,8 +60,11 @@ def fates(
     unanswered = todo.keys() - found.keys() - held
     if unanswered:
         raise BrokerUnreachableError(
-            f"{config.bootstrap_servers} did not say within the deadline whether "
-            f"'{min(unanswered)}' and {len(unanswered) - 1} more are committed"
+            "{servers} did not say within the deadline whether the transactions of"
+            " '{transactional_id}' and {others} others are committed",
+            servers=config.bootstrap_servers,
+            transactional_id=min(unanswered),
+            others=len(unanswered) - 1,
         )
     return {key: found.get(key, Fate.OPEN) for key in todo}
 
@@ -84,11 +80,11 @@ class VisibilityProbe:
     def look(
         self, places: Collection[RecordPosition], deadline: Deadline
     ) -> dict[RecordPosition, Fate]:
-        """What each place says of who wrote it; GONE: it cannot tell. Absent: no answer yet."""
+        """The fate that each place shows. GONE: the place cannot tell. Absent: no answer yet."""
         asked = {p.topic_partition for p in places}
         try:
             stable = self._metadata.last_stable_offsets(asked, deadline.at_most_s(ATTEMPT_S))
-        except BrokerUnreachableError:  # a new client may find a broker that answers
+        except BrokerUnreachableError:  # the next look has a new client
             return {}
         answered = [p for p in places if p.topic_partition in stable]
         ended = [p for p in answered if p.offset < stable[p.topic_partition]]
@@ -110,7 +106,7 @@ class VisibilityProbe:
 def judge(
     *, held: bool, committed: ProbeResult | None, everything: ProbeResult | None
 ) -> Fate | None:
-    """What the looks at one place say; GONE: this place cannot tell. None: no answer yet."""
+    """The fate that the probes of one place show. GONE: it cannot tell. None: no answer yet."""
     if committed is ProbeResult.HERE:
         return Fate.COMMITTED
     if everything is None or (committed is None and not held):
@@ -129,7 +125,7 @@ def _places(partitions: Sequence[PartitionOffsets]) -> list[RecordPosition]:
 
 
 def _turn(left: Mapping[str, Iterable[RecordPosition]]) -> dict[str, RecordPosition]:
-    """A place for each transaction; a consumer can be at one offset of a partition only."""
+    """One place for each transaction. A consumer has one position in a partition."""
     turn: dict[str, RecordPosition] = {}
     taken: dict[TopicPartition, RecordPosition] = {}
     for key, places in left.items():

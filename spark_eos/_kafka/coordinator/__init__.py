@@ -1,1 +1,1 @@
-"""Transaction coordinators, asked over the wire from outside of any producer."""
+"""Driver. Requests to transaction coordinators, sent without a producer."""

@@ -1,8 +1,7 @@
-"""Driver. Asks transaction coordinators, from outside of any producer.
+"""Driver. Sends transaction requests to coordinators, without a producer.
 
-A task's transaction is ended by the driver, not by the producer that opened it: EndTxn with the
-transactional id, producer id and epoch is all that the coordinator wants to see. Error codes are
-judged in `protocol.outcome` and nowhere else; here is said what a refusal means to a person.
+The driver ends a task's transaction: a coordinator checks only the transactional id, producer id
+and epoch of an EndTxn. `_protocol/transactions/outcome.py` alone judges error codes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,19 +12,10 @@ from spark_eos._deadline import OUTDATED_S, Backoff, Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator import messages
 from spark_eos._kafka.coordinator.messages import TxnResponse
-from spark_eos._kafka.coordinator.router import (
-    CoordinatorRouter,
-    TopicMetadata,
-    TxnRequest,
-)
+from spark_eos._kafka.coordinator.router import CoordinatorRouter, TopicMetadata, TxnRequest
 from spark_eos._kafka.to_error import Request, no_answer, to_error
 from spark_eos._protocol.offsets.topic_partition import TopicPartition
-from spark_eos._protocol.transactions.outcome import (
-    Api,
-    ErrorCode,
-    Outcome,
-    outcome_of,
-)
+from spark_eos._protocol.transactions.outcome import Api, ErrorCode, Outcome, outcome_of
 from spark_eos._protocol.transactions.ownership import ProducerEpoch, Token
 from spark_eos._protocol.transactions.state import COMMITTED_STATES, TransactionState, state_named
 from spark_eos._protocol.transactions.transaction import ProducerIdentity, TransactionDescription
@@ -39,7 +29,7 @@ OPEN_STATES: Final = (
     TransactionState.PREPARE_EPOCH_FENCE,
 )
 _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
-# What each request does, and the right that it takes.
+# What each request does, and the rights that it needs.
 _VERBS: Final = {
     Api.DESCRIBE_TRANSACTIONS: ("describe", "DESCRIBE"),
     Api.INIT_PRODUCER_ID: ("take over", "WRITE and DESCRIBE"),
@@ -49,7 +39,7 @@ _VERBS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAnswer:
-    """What is known about an end: the outcome, the last code and, for people, what came last."""
+    """The outcome of an EndTxn, the last error code, and the last answer as text."""
 
     outcome: Outcome
     code: int
@@ -58,7 +48,7 @@ class EndAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionListing:
-    """A transaction as its coordinator lists it."""
+    """A transaction as ListTransactions reports it."""
 
     transactional_id: str
     producer_id: int
@@ -66,24 +56,23 @@ class TransactionListing:
 
 
 class CoordinatorClient:
-    """Connects on the first question. Callers in several threads take turns."""
+    """Connects with the first request. Callers in several threads take turns."""
 
     def __init__(self, config: ClientConfig) -> None:
-        self._config = config
+        self._servers = config.bootstrap_servers
         self._router = CoordinatorRouter(config)
 
     def end(
         self, transactions: Sequence[ProducerIdentity], *, committed: bool, deadline: Deadline
     ) -> dict[str, EndAnswer]:
-        """Commit or abort each; what has no answer at the deadline is UNKNOWN, which is a value.
+        """Commit or abort each transaction. One without an answer at the deadline is UNKNOWN.
 
-        DONE says that the decision is in the coordinator's log; its markers follow within
-        milliseconds, and no crash can stop them any more. But see `await_leaders`.
+        DONE: the coordinator's log has it. Markers follow in milliseconds, also after a crash. But
+        only a partition with a leader gets a marker: call `await_leaders` first.
         """
         by_id = {transaction.transactional_id: transaction for transaction in transactions}
         question = TxnRequest(
-            api=Api.END_TXN,
-            build=lambda ids: messages.end_txn(by_id[ids[0]], committed=committed),
+            api=Api.END_TXN, build=lambda ids: messages.end_txn(by_id[ids[0]], committed=committed)
         )
         return {
             key: EndAnswer(
@@ -93,22 +82,16 @@ class CoordinatorClient:
         }
 
     def await_leaders(
-        self,
-        partitions: Iterable[TopicPartition],
-        topic_ids: Mapping[str, str],
-        deadline: Deadline,
+        self, partitions: Iterable[TopicPartition], topic_ids: Mapping[str, str], deadline: Deadline
     ) -> dict[str, str | None]:
-        """Return when each of the partitions has a leader. A coordinator of Kafka 4 takes one
-        without a leader for deleted: it leaves its marker out and calls the transaction complete,
-        and what was committed there stays hidden for good.
+        """Wait for a leader of each partition: Kafka 4 skips other markers (docs/design/kafka.md).
 
-        The answer has the topics that are not the ones of `topic_ids` any more, with their new id,
-        or with None where there is no such topic. A broker may be late to learn of a topic, so
-        such an answer is asked for again.
+        Returns the topics whose id is not that of `topic_ids`: the new id, or None if the topic
+        does not exist. A broker may learn of a topic late, so this answer is checked again.
         """
         wanted = sorted(set(partitions))
         topics = sorted({topic for topic, _ in wanted} | topic_ids.keys())
-        asked = f"tell the leaders of {', '.join(topics[:SHOWN_IDS])}"
+        asked = f"return the leaders of {', '.join(topics[:SHOWN_IDS])}"
         backoff = Backoff(deadline)
         late = Backoff(deadline.at_most_s(OUTDATED_S))
         said: TxnResponse | None = None
@@ -127,14 +110,14 @@ class CoordinatorClient:
             if answer.login_refused or answer.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._fail(asked, answer)
             if not backoff.wait():
-                # The deadline cuts the last question short: what a broker said before tells more.
+                # The deadline cuts the last request short, so an earlier answer says more.
                 self._fail(asked, said or answer)
         return {}
 
     def describe(
         self, transactional_ids: Sequence[str], deadline: Deadline
     ) -> dict[str, TransactionDescription | None]:
-        """The state of each id; None where the coordinator does not know it."""
+        """The state of each id, or None if the coordinator does not know the id."""
         question = TxnRequest(
             api=Api.DESCRIBE_TRANSACTIONS,
             build=messages.describe_transactions,
@@ -154,7 +137,7 @@ class CoordinatorClient:
     def fence(
         self, transactional_ids: Sequence[str], *, timeout_ms: int, deadline: Deadline
     ) -> dict[str, ProducerIdentity]:
-        """Bump the epoch of each id: its producer is stopped and what it has open is aborted."""
+        """Bump the epoch of each id. Kafka fences its producer and aborts its open transaction."""
         question = TxnRequest(
             api=Api.INIT_PRODUCER_ID,
             build=lambda ids: messages.init_producer_id(ids[0], timeout_ms),
@@ -173,9 +156,7 @@ class CoordinatorClient:
     def start_driver(
         self, transactional_id: str, mark: int, deadline: Deadline
     ) -> ProducerEpoch | None:
-        """Move the epoch of a query's own id to one that nobody else gets; None where it is not
-        known whether that was done. Not asked twice: each request moves it once more.
-        """
+        """Move the epoch of a query's own id. None: unknown. Sent once: each request moves it."""
         question = TxnRequest(
             api=Api.INIT_PRODUCER_ID,
             build=lambda ids: messages.init_producer_id(ids[0], mark),
@@ -186,10 +167,7 @@ class CoordinatorClient:
     def move_driver(
         self, transactional_id: str, token: Token, deadline: Deadline
     ) -> ProducerEpoch | None:
-        """Move the epoch of a query's own id once, from the one before; None where it is not there.
-
-        May be asked again: the coordinator answers a repeated request as it did the first time.
-        """
+        """Move the epoch of a query's own id from `token.before`, once. None: it has another."""
         before = token.before or messages.NO_EXPECTATION
         question = TxnRequest(
             api=Api.INIT_PRODUCER_ID,
@@ -210,18 +188,18 @@ class CoordinatorClient:
         return None
 
     def list_open(self, deadline: Deadline) -> list[TransactionListing]:
-        """Every transaction of the cluster that is not over and that this user may see."""
+        """Every open transaction of the cluster that this user may describe."""
         return self._list(OPEN_STATES, deadline)
 
     def list_committed(self, deadline: Deadline) -> list[TransactionListing]:
-        """Every transactional id whose last transaction was committed, as far as they are known."""
+        """Every transactional id that brokers know and whose last transaction was committed."""
         return self._list(COMMITTED_STATES, deadline)
 
     def cluster_id(self, deadline: Deadline) -> str:
-        """The name of the cluster that is asked here."""
+        """The id of the cluster."""
         answer = self._router.cluster_id(deadline)
         if answer.code != ErrorCode.NONE:
-            self._fail("tell its id", answer)
+            self._fail("return its cluster id", answer)
         return str(answer.part)
 
     def close(self) -> None:
@@ -251,8 +229,7 @@ class CoordinatorClient:
         failed = {k: a for k, a in answers.items() if outcome_of(api, a.code) is not Outcome.DONE}
         for key, answer in failed.items():
             if outcome_of(api, answer.code) is Outcome.REFUSED:
-                servers = self._config.bootstrap_servers
-                raise txn_error(servers, api, key, answer.code, answer.text)
+                raise txn_error(self._servers, api, key, answer.code, answer.text)
         if failed:
             shown = ", ".join(f"'{key}'" for key in list(failed)[:SHOWN_IDS])
             more = f" and {len(failed) - SHOWN_IDS} more" if len(failed) > SHOWN_IDS else ""
@@ -260,29 +237,24 @@ class CoordinatorClient:
             self._fail(to, next(iter(failed.values())))
 
     def _fail(self, to: str, answer: TxnResponse) -> NoReturn:
-        servers = self._config.bootstrap_servers
-        raise no_answer(servers, to, answer.text, login_refused=answer.login_refused)
+        raise no_answer(self._servers, to, answer.text, login_refused=answer.login_refused)
 
 
 def _replaced(
     topic_ids: Mapping[str, str], found: Mapping[str, TopicMetadata]
 ) -> dict[str, str | None]:
-    """The topics that are not those of `topic_ids`. A cluster without ids cannot tell."""
-    now = {topic: found[topic].topic_id if topic in found else None for topic in topic_ids}
-    return {
-        topic: now[topic]
-        for topic, topic_id in topic_ids.items()
-        if now[topic] != topic_id and not (topic in found and now[topic] is None)
-    }
+    """The topics whose id is not that of `topic_ids`, unless the cluster has no topic ids."""
+    now = {t: found[t].topic_id if t in found else None for t in topic_ids}
+    return {t: i for t, i in now.items() if i != topic_ids[t] and (i is not None or t not in found)}
 
 
 def _has_leader(found: Mapping[str, TopicMetadata], topic: str, partition: int) -> bool:
-    """A partition that is not there needs none."""
+    """Whether the partition has a leader, or does not exist and needs none."""
     return topic not in found or found[topic].leaders.get(partition, 0) >= 0
 
 
 def txn_error(servers: str, api: Api, transactional_id: str, code: int, said: str) -> SparkEosError:
-    """The error for a request about a transaction that was refused."""
+    """The error for a refused transaction request."""
     verb, right = _VERBS[api]
     on_id = f"transactional id '{transactional_id}'"
     request = Request(
@@ -295,6 +267,7 @@ def txn_error(servers: str, api: Api, transactional_id: str, code: int, said: st
 
 
 def _description(part: Any) -> TransactionDescription:
+    started_ms = part.transaction_start_time_ms
     return TransactionDescription(
         identity=ProducerIdentity(
             transactional_id=part.transactional_id,
@@ -303,7 +276,5 @@ def _description(part: Any) -> TransactionDescription:
         ),
         state=state_named(part.transaction_state),
         timeout_ms=part.transaction_timeout_ms,
-        start_time_ms=part.transaction_start_time_ms
-        if part.transaction_start_time_ms > 0
-        else None,
+        start_time_ms=started_ms if started_ms > 0 else None,
     )

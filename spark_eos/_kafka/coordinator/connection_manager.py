@@ -1,4 +1,4 @@
-"""Driver. kafka-python's connection manager: tuned, with a log and a memory for failures."""
+"""Driver. kafka-python's connection manager, tuned; it keeps its last failure."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -13,10 +13,10 @@ from kafka.net.manager import KafkaConnectionManager
 TUNING: Final[dict[str, Any]] = {
     "reconnect_backoff_ms": 10,
     "reconnect_backoff_max_ms": 50,
-    # A connection with this many requests under way refuses the next one instead of queueing it.
+    # A connection with so many requests in flight refuses the next one. It does not queue it.
     "max_in_flight_requests_per_connection": 100_000,
     "receive_message_max_bytes": 100_000_000,
-    "proxy_url": "direct://",  # by this name kafka-python finds `_DirectSocket`
+    "proxy_url": "direct://",  # kafka-python finds `_DirectSocket` by this scheme
 }
 LOGIN_REFUSED: Final = (
     errors.SaslAuthenticationFailedError,
@@ -30,10 +30,7 @@ _is_own: ContextVar[bool] = ContextVar("is_own", default=False)
 
 
 class _OwnLog(logging.Filter):
-    """Takes kafka-python's lines about the connections of this project: it logs each refused
-    connection as an error, which is an answer like any other here. Whoever else uses kafka-python
-    keeps its lines.
-    """
+    """Logs lines about this project's connections at DEBUG: a refused one is no error here."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not _is_own.get():
@@ -48,7 +45,7 @@ for _name in [name for name in logging.root.manager.loggerDict if name.startswit
 
 @contextmanager
 def own_log() -> Iterator[None]:
-    """What kafka-python logs in here is about connections of this project."""
+    """Mark what kafka-python logs in this context as about connections of this project."""
     token = _is_own.set(True)
     try:
         yield
@@ -57,7 +54,7 @@ def own_log() -> Iterator[None]:
 
 
 class _DirectSocket(KafkaNetSocket):  # type: ignore[misc]
-    """No proxy; closes the socket of a connection that was not made, which kafka-python leaves."""
+    """Uses no proxy. Closes the socket of a failed connection, which kafka-python leaves open."""
 
     SCHEMES = ("direct",)
 
@@ -70,13 +67,13 @@ class _DirectSocket(KafkaNetSocket):  # type: ignore[misc]
 
 
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
-    """Remembers why the last connection was not made; a refused login ends the bootstrap."""
+    """Keeps the reason of the last failed connection. A refused login ends the bootstrap."""
 
     last_error: Exception | None = None
 
     def __init__(self, net: Any, **settings: Any) -> None:
         super().__init__(net, **settings)
-        # The manager does not pass this setting on, and its default is true.
+        # kafka-python does not pass this setting on, and its default is true.
         self.cluster.config["allow_auto_create_topics"] = False
 
     def get_connection(self, node_id: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,10 +95,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
 
 
 def _data_before_end(receive: Callable[[], _Received]) -> Callable[[], _Received]:
-    """Let what came before a hang-up be read; the hang-up is met again at the next call.
-
-    kafka-python drops it. A broker that refuses a login says why and hangs up, one that is stopped
-    answers what it has and hangs up: both answers were lost more often than not.
+    """Return what came before a hang-up, for example why a broker refused a login: kafka-python
+    drops it. The next call reports the hang-up.
     """
 
     def receive_data() -> _Received:

@@ -1,19 +1,4 @@
-"""Driver. The transaction requests, each at the version that this protocol relies on.
-
-Versions are part of the protocol, so each has a ceiling here and a new broker or client changes
-nothing:
-
-- EndTxn up to 4. From 5 on an end bumps the epoch (KIP-890 part 2): a repeated request with the old
-  epoch is then accepted by 5 and refused by 4, so that a recovery could not tell what it was told.
-- InitProducerId 3, the first that takes an expected epoch (KIP-360), or 4, as librdkafka, whose
-  producers use the same ids. 5 adds an error code that belongs to the newer transaction protocol,
-  6 the unfinished two-phase commit (KIP-939).
-- FindCoordinator 4, the first that takes many ids at once (KIP-699); no newer one changes that.
-- DescribeTransactions and ListTransactions 0 (KIP-664): later ones only add filters.
-- Metadata 10 to 12: the first that tell the ids of topics (KIP-516).
-
-kafka-python is imported where a request is made: it takes a quarter of a second to load.
-"""
+"""Driver. The transaction requests. docs/upstream.md says why each version is pinned."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,35 +7,33 @@ from typing import Any, Final
 from spark_eos._protocol.transactions.outcome import error_name
 from spark_eos._protocol.transactions.transaction import ProducerIdentity
 
+# From 5 on an end bumps the epoch (KIP-890): 5 accepts a repeated EndTxn that 4 refuses.
 END_TXN_VERSION: Final = 4
-INIT_PRODUCER_ID_MIN_VERSION: Final = 3
-INIT_PRODUCER_ID_VERSION: Final = 4
+INIT_PRODUCER_ID_MIN_VERSION: Final = 3  # the first with an expected epoch (KIP-360)
+INIT_PRODUCER_ID_VERSION: Final = 4  # as librdkafka, whose producers use the same ids
 NO_EXPECTATION: Final = (-1, -1)
-FIND_COORDINATOR_VERSION: Final = 4
-METADATA_MIN_VERSION: Final = 10
+FIND_COORDINATOR_VERSION: Final = 4  # the first that takes many ids (KIP-699)
+METADATA_MIN_VERSION: Final = 10  # the first with the ids of topics (KIP-516)
 METADATA_VERSION: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxnResponse:
-    """What came of a request: a code, and the response or the part of it that is about one id.
-
-    Where no response came, `part` is None and `detail` says why. The text holds no secret.
-    """
+    """An error code, and the response or its part about one id."""
 
     code: int
-    part: Any = None
-    detail: str = ""
+    part: Any = None  # None: there was no response
+    detail: str = ""  # why there was none, without secrets
     login_refused: bool = False  # asking again cannot help
 
     @property
     def text(self) -> str:
-        """For people: what came last."""
+        """The last answer, for an error text."""
         return self.detail or error_name(self.code)
 
 
 def find_coordinators(transactional_ids: Sequence[str]) -> Any:
-    """Which broker coordinates each id?"""
+    """Asks which broker coordinates each id."""
     from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
     return FindCoordinatorRequest(
@@ -62,7 +45,7 @@ def find_coordinators(transactional_ids: Sequence[str]) -> Any:
 
 
 def metadata(topics: Sequence[str]) -> Any:
-    """Which id has each topic, and which broker leads each of its partitions? Creates none."""
+    """Asks for the id of each topic and the leaders of its partitions. Creates no topic."""
     from kafka.protocol.metadata import MetadataRequest
 
     return MetadataRequest(
@@ -74,7 +57,7 @@ def metadata(topics: Sequence[str]) -> Any:
 
 
 def end_txn(transaction: ProducerIdentity, *, committed: bool) -> Any:
-    """End the transaction of this producer id and epoch."""
+    """Ends the transaction of this producer id and epoch."""
     from kafka.protocol.producer import EndTxnRequest
 
     return EndTxnRequest(
@@ -89,10 +72,7 @@ def end_txn(transaction: ProducerIdentity, *, committed: bool) -> Any:
 def init_producer_id(
     transactional_id: str, timeout_ms: int, expected: tuple[int, int] = NO_EXPECTATION
 ) -> Any:
-    """Bump the epoch of the id; whatever it has open is aborted.
-
-    Where a producer id and epoch are `expected`, only if the id is there (KIP-360).
-    """
+    """Bumps the epoch of the id, if it is the `expected` one (KIP-360). Aborts what is open."""
     from kafka.protocol.producer import InitProducerIdRequest
 
     producer_id, producer_epoch = expected
@@ -107,14 +87,14 @@ def init_producer_id(
 
 
 def describe_transactions(transactional_ids: Sequence[str]) -> Any:
-    """In which state is each id?"""
+    """Asks for the state of each id."""
     from kafka.protocol.admin import DescribeTransactionsRequest
 
     return DescribeTransactionsRequest(transactional_ids=list(transactional_ids), max_version=0)
 
 
 def list_transactions(states: Iterable[str]) -> Any:
-    """Which ids does this broker coordinate that are in one of the states?"""
+    """Asks a broker which of its ids are in one of the states."""
     from kafka.protocol.admin import ListTransactionsRequest
 
     return ListTransactionsRequest(

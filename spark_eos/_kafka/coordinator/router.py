@@ -1,9 +1,7 @@
-"""Driver. Finds the coordinator of each id, keeps it, follows it when it moves, and asks again.
+"""Driver. Finds the coordinator of each id, follows it when it moves, and repeats requests.
 
-A question goes to all its ids at once. What was not settled is asked again after a pause that
-grows, until the deadline: the coordinator is loading, is moving, is gone with its broker, or is
-still busy with the markers of the transaction before. Requests may be repeated here, unless the
-question says that they may not.
+Until the deadline an unsettled id is asked about again: its coordinator is loading, moving, down,
+or busy with the markers of the last transaction.
 """
 
 import warnings
@@ -28,31 +26,24 @@ from spark_eos._protocol.transactions.outcome import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxnRequest:
-    """A request: how it is built for some ids, and where its response has the answer to each."""
+    """How a request is built for some ids, and how the answer to each id is read."""
 
     api: Api
     build: Callable[[Sequence[str]], Any]
     read: Callable[[Any], Iterable[tuple[str, TxnResponse]]] | None = None
-    may_repeat: bool = True  # else it is not sent again while it may have been done
-
-    @property
-    def takes_many(self) -> bool:
-        """Whether one request can be about several ids; else its response is the answer."""
-        return self.read is not None
+    may_repeat: bool = True  # if not: never sent again when it may have been done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMetadata:
-    """A topic: its id, None where the cluster gives none, and the leader of each partition.
+    """A topic, with the leader of each partition."""
 
-    A leader is negative for a partition that has none.
-    """
-
-    topic_id: str | None
-    leaders: Mapping[int, int]
+    topic_id: str | None  # None: the cluster has no topic ids
+    leaders: Mapping[int, int]  # negative: the partition has no leader
 
 
-# Of a partition without a leader the topic's own error is told too.
+_NO_ANSWER: Final = TxnResponse(code=ErrorCode.NETWORK_EXCEPTION, detail="no time was left to ask")
+# A topic may have the error code of a partition that has no leader.
 _TOPIC_ANSWERS: Final = (
     ErrorCode.NONE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -61,11 +52,11 @@ _TOPIC_ANSWERS: Final = (
 
 
 class CoordinatorRouter:
-    """The coordinators of one cluster, as far as they are known."""
+    """The known coordinators of one cluster."""
 
     def __init__(self, config: ClientConfig) -> None:
-        # Loads kafka-python, which takes a quarter of a second: only who asks shall pay for it.
-        # It warns of its own use of importlib.resources, once for each of its schemas.
+        # Imported lazily: loading kafka-python takes 250 ms. It also warns once for each of its
+        # schemas about its own use of importlib.resources.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             from spark_eos._kafka.coordinator.wire import Wire
@@ -76,7 +67,7 @@ class CoordinatorRouter:
     def ask(
         self, question: TxnRequest, transactional_ids: Iterable[str], deadline: Deadline
     ) -> dict[str, TxnResponse]:
-        """The last answer for each id: settled, or as it stood at the deadline."""
+        """The last answer for each id. An id may be unsettled at the deadline."""
         answers = dict.fromkeys(transactional_ids, _NO_ANSWER)
         waiting = list(answers)
         backoff = Backoff(deadline)
@@ -99,7 +90,7 @@ class CoordinatorRouter:
         return answers
 
     def ask_every_broker(self, build: Callable[[], Any], deadline: Deadline) -> list[TxnResponse]:
-        """One answer per broker of the cluster, or the last failure, alone."""
+        """One answer per broker of the cluster, or only the last failure."""
         backoff = Backoff(deadline)
         while True:
             nodes = self._wire.node_ids(deadline)
@@ -113,7 +104,7 @@ class CoordinatorRouter:
                 return failed[:1]
 
     def topics(self, names: Sequence[str], deadline: Deadline) -> TxnResponse:
-        """The topics as any broker knows them: a `TopicMetadata` for each that exists."""
+        """A `TopicMetadata` for each topic that exists, from any broker."""
         (response,) = self._wire.send_all([(None, messages.metadata(names))], deadline)
         if response.part is None:
             return response
@@ -132,7 +123,7 @@ class CoordinatorRouter:
         return TxnResponse(code=ErrorCode.NONE, part=known)
 
     def cluster_id(self, deadline: Deadline) -> TxnResponse:
-        """The name of the cluster. Costs no request where one was answered before."""
+        """The id of the cluster. After the first answer it costs no request."""
         return self._wire.cluster_id(deadline)
 
     def close(self) -> None:
@@ -140,7 +131,7 @@ class CoordinatorRouter:
         self._wire.close()
 
     def _find(self, waiting: Sequence[str], deadline: Deadline) -> dict[str, TxnResponse]:
-        """Look up what is not known; return the ids without a coordinator, with the reason."""
+        """Look up unknown coordinators. Return the ids that have none, with the reason."""
         unknown = [key for key in waiting if key not in self._nodes]
         if not unknown:
             return {}
@@ -159,12 +150,11 @@ class CoordinatorRouter:
         self, question: TxnRequest, keys: Sequence[str], deadline: Deadline
     ) -> dict[str, TxnResponse]:
         groups: list[tuple[int, list[str]]] = [(self._nodes[key], [key]) for key in keys]
-        if question.takes_many:
+        if question.read is not None:  # one request for all ids of a node
             nodes = sorted({self._nodes[key] for key in keys})
             groups = [(node, [key for key in keys if self._nodes[key] == node]) for node in nodes]
-        responses = self._wire.send_all(
-            [(node, question.build(group)) for node, group in groups], deadline
-        )
+        requests = [(node, question.build(group)) for node, group in groups]
+        responses = self._wire.send_all(requests, deadline)
         answers: dict[str, TxnResponse] = {}
         for (_, group), response in zip(groups, responses, strict=True):
             if response.part is None or question.read is None:
@@ -173,6 +163,3 @@ class CoordinatorRouter:
                 read = question.read(response.part)
                 answers |= {key: answer for key, answer in read if key in group}
         return answers
-
-
-_NO_ANSWER: Final = TxnResponse(code=ErrorCode.NETWORK_EXCEPTION, detail="no time was left to ask")

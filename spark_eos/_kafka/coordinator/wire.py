@@ -1,13 +1,9 @@
-"""Driver. Sends requests to brokers, with the parts of kafka-python that are not public.
+"""Driver. Sends requests to brokers through private parts of kafka-python (docs/upstream.md).
 
-kafka-python carries every transaction request of the wire protocol, with TLS and SASL, but no
-public interface sends one. Only `wire`, `connection_manager` and `messages` know how; a unit test
-names every attribute that they rely on. What this module adds:
-
-- The loop is driven by the caller and only while it waits: no thread, nothing runs between calls.
-- Every wait ends with the deadline. kafka-python itself has waits without a limit: a TLS handshake,
-  a name lookup, a request that is queued behind a connection that never opens.
-- A connection's failure is returned. kafka-python logs it, and forgets that a login was refused.
+tests/unit/kafka/test_kafka_python.py names each of these parts. This module has no thread: the
+event loop runs only while a caller waits. Every wait has a limit, which kafka-python does not give
+to a TLS handshake, a name lookup, or a request on a connection that never opens. The failure of a
+connection is a value. kafka-python logs it, and forgets a refused login.
 """
 
 import ipaddress
@@ -33,15 +29,13 @@ from spark_eos._kafka.coordinator.connection_manager import (
 from spark_eos._kafka.coordinator.messages import TxnResponse
 from spark_eos._protocol.transactions.outcome import ErrorCode
 
-# A broker that stopped without closing its connections gets this long, then the request is asked
-# again: its coordinators may live elsewhere by now. Every request here may be repeated.
+# The limit of a request once connected. The coordinators of a frozen broker move meanwhile.
 ATTEMPT_S: Final = 3.0
-# One bootstrap server that swallows packets must not use up the deadline: try again, maybe another
-# one, and give a slow one more time at each turn.
+# A bootstrap server that drops packets must not use up the deadline, so further turns may try
+# another one. The turns get longer, because a server may only be slow.
 BOOTSTRAP_S: Final = 1.0
 BOOTSTRAP_MAX_S: Final = 8.0
-# A broker handles the requests of one connection one after the other, and an EndTxn waits for the
-# replicas: several connections to each broker let several wait at once.
+# A broker handles the requests of one connection one by one, and an EndTxn waits for the replicas.
 CONNECTIONS_PER_BROKER: Final = 4
 
 
@@ -58,16 +52,13 @@ class Wire:
     def send_all(
         self, requests: Sequence[tuple[int | None, Any]], deadline: Deadline
     ) -> list[TxnResponse]:
-        """Send all at once, each to its node (None: any), and return a response for each.
-
-        Once connected it takes at most `ATTEMPT_S`, and never longer than the deadline.
-        """
+        """Send each request to its node (None: any), all together. Returns their responses."""
         if not requests:
             return []
         return self._in_turn(lambda: self._exchange(requests, deadline), len(requests), deadline)
 
     def node_ids(self, deadline: Deadline) -> TxnResponse:
-        """The brokers that the cluster has now, as a list of numbers."""
+        """The ids of the brokers that the cluster has now, as `part`."""
 
         def ask() -> list[Any]:
             cluster = self._lanes[0].cluster
@@ -81,7 +72,7 @@ class Wire:
         return self._in_turn(ask, 1, deadline)[0]
 
     def cluster_id(self, deadline: Deadline) -> TxnResponse:
-        """The name that the cluster gave to itself, as it told with the list of its brokers."""
+        """The id of the cluster, as `part`. It comes with the list of brokers."""
         return self._in_turn(lambda: [self._lanes[0].cluster.cluster_id], 1, deadline)[0]
 
     def close(self) -> None:
@@ -92,7 +83,7 @@ class Wire:
     def _in_turn(
         self, ask: Callable[[], list[Any]], count: int, deadline: Deadline
     ) -> list[TxnResponse]:
-        """Do what `ask` does when no other thread does. It gives results or exceptions."""
+        """Call `ask` while no other thread asks. `ask` returns results or exceptions."""
         results: list[Any] = [errors.KafkaTimeoutError("another thread is asking")] * count
         if self._lock.acquire(timeout=deadline.remaining_s):
             try:
@@ -106,20 +97,18 @@ class Wire:
     def _response(self, result: Any) -> TxnResponse:
         if not isinstance(result, Exception):
             return TxnResponse(code=getattr(result, "error_code", ErrorCode.NONE), part=result)
-        error = result
         code = ErrorCode.NETWORK_EXCEPTION
-        if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
+        if isinstance(result, errors.KafkaTimeoutError | errors.RequestTimedOutError):
             code = ErrorCode.REQUEST_TIMED_OUT
-        elif isinstance(error, errors.IncompatibleBrokerVersion):
+        elif isinstance(result, errors.IncompatibleBrokerVersion):
             code = ErrorCode.UNSUPPORTED_VERSION
-        refused = isinstance(error, LOGIN_REFUSED)
-        text = self._config.redact(str(error))
-        return TxnResponse(code=code, detail=text, login_refused=refused)
+        text = self._config.redact(str(result))
+        return TxnResponse(code=code, detail=text, login_refused=isinstance(result, LOGIN_REFUSED))
 
     def _exchange(
         self, requests: Sequence[tuple[int | None, Any]], deadline: Deadline
     ) -> list[Any]:
-        self._net.poll(timeout_ms=0)  # notice what was closed since the last call
+        self._net.poll(timeout_ms=0)  # notices connections that were closed since the last call
         limit_s = _attempt_s(deadline)
         sent: list[tuple[Any, Any, Any]] = []
         taken: Counter[Any] = Counter()
@@ -132,16 +121,16 @@ class Wire:
         results = [_result(future) for _, _, future in sent]
         for lane, node, future in sent:
             if not future.is_done:
-                lane.close(node)  # it may be stuck for good: the next one is a new one
+                lane.close(node)  # the connection may never answer again
         if all(isinstance(result, Exception) for result in results):
-            self._drop()  # perhaps no broker is where it was: start from the bootstrap servers
+            self._drop()  # every broker may have moved: start again from the bootstrap servers
         return results
 
     def _wait(self, future: Any, limit_s: float) -> None:
         self._net.poll(timeout_ms=limit_s * 1000, future=future)
 
     def _bootstrap(self, deadline: Deadline) -> Exception | None:
-        """Know the brokers, or say why not. Each turn is made anew: none can be stuck."""
+        """Learn the brokers, or return why not. Each turn opens new connections."""
         limit_s = BOOTSTRAP_S
         failure: Exception = errors.KafkaTimeoutError("no time was left")
         while not self._lanes:
@@ -151,13 +140,12 @@ class Wire:
                 failure = errors.KafkaTimeoutError("a bootstrap server's name was not resolved")
                 continue
             self._net = NetworkSelector(client_id=self._settings["client_id"])
-            self._lanes = [
+            first, *others = self._lanes = [
                 ConnectionManager(self._net, **self._settings)
                 for _ in range(CONNECTIONS_PER_BROKER)
             ]
-            first = self._lanes[0]
-            for lane in self._lanes[1:]:
-                lane.cluster = first.cluster  # one of them keeps the list of brokers, for all
+            for lane in others:
+                lane.cluster = first.cluster  # the list of brokers is shared
             turn_s = min(limit_s, deadline.remaining_s)
             future = first.bootstrap_async(timeout_ms=turn_s * 1000)
             self._wait(future, turn_s)
@@ -178,12 +166,12 @@ class Wire:
 def _send(lane: Any, node: Any, request: Any, limit_s: float) -> Any:
     try:
         return lane.send(request, node, request_timeout_ms=limit_s * 1000)
-    except Exception as error:  # an unknown node, a refused login, a transport just closed
+    except Exception as error:  # an unknown node, a refused login, a closed transport
         return Future().failure(error)
 
 
 def _all_of(futures: Sequence[Any]) -> Any:
-    """A future that is done when all of them are."""
+    """A future that is done when all futures are done."""
     finished = Future()
     missing = len(futures)
 
@@ -209,20 +197,15 @@ def _result(future: Any) -> Any:
 
 
 def _resolves(server: str, deadline: Deadline) -> bool:
-    """Whether looking up the host of `host:port` comes to an end in time, found or not.
-
-    The system's own look-up knows no deadline. Its thread may be left behind. What it finds is not
-    used: the client looks again by itself, and the connection says so where there is no such host.
-    """
+    """Whether the host's lookup ends in time, found or not. A lookup without end keeps a thread."""
     host = server.rpartition(":")[0].strip("[]") or server
-    try:
+    with suppress(ValueError):
         ipaddress.ip_address(host)
-    except ValueError:
-        lookup = threading.Thread(target=_look_up, args=(host,), name="lookup", daemon=True)
-        lookup.start()
-        lookup.join(deadline.remaining_s)
-        return not lookup.is_alive()
-    return True
+        return True
+    lookup = threading.Thread(target=_look_up, args=(host,), name="lookup", daemon=True)
+    lookup.start()
+    lookup.join(deadline.remaining_s)
+    return not lookup.is_alive()
 
 
 def _look_up(host: str) -> None:

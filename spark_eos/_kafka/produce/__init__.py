@@ -1,1 +1,1 @@
-"""Rows in, delivery reports checked."""
+"""Task worker. Producers, and the check of their delivery reports."""

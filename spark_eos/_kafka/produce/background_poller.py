@@ -1,9 +1,4 @@
-"""Task worker. Serve a client while its task waits for rows.
-
-What librdkafka has to report lies in a queue until somebody asks, and its statistics never stop:
-13 MB a second in a client that writes to a topic of 200 partitions. The rows of a task may be
-minutes apart.
-"""
+"""Task worker. Polls a producer while its task waits for rows (docs/design/kafka.md)."""
 
 import threading
 import weakref
@@ -13,13 +8,13 @@ _EVERY_S: Final = 0.1
 
 
 class Servable(Protocol):
-    """What is served, from another thread than its owner's."""
+    """A client that another thread may poll."""
 
     def serve(self) -> None: ...
 
 
 class BackgroundPoller:
-    """Serves from now on until it is told to end, or nobody holds what is served any more."""
+    """Serves a client until `end` is called or the client is dropped."""
 
     def __init__(self, served: Servable, name: str) -> None:
         self._over = threading.Event()
@@ -32,7 +27,7 @@ class BackgroundPoller:
         self._thread.start()
 
     def end(self) -> None:
-        """Return when nothing is served any more."""
+        """Stop serving. Returns after the thread has ended."""
         self._over.set()
         self._thread.join()
 

@@ -1,8 +1,4 @@
-"""Task worker. What the broker took: every delivery report of one task attempt, added up.
-
-An attempt has one transaction, or none where the guarantee is at_least_once. Then what the broker
-took is visible at once and stays, and the texts of the errors say so.
-"""
+"""Task worker. Adds up the delivery reports of one task attempt, with or without a transaction."""
 
 from collections.abc import Callable
 from copy import copy
@@ -17,7 +13,7 @@ _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 class DeliveryReports:
-    """Counts, offsets and the first failure, for every record of one attempt."""
+    """Counts, offsets and the first failure of one attempt."""
 
     def __init__(self, servers: str, transactional_id: str | None) -> None:
         self.failure: SparkEosError | None = None
@@ -27,17 +23,16 @@ class DeliveryReports:
         self._callbacks: dict[str, Callable[[KafkaError | None, Message], None]] = {}
 
     def callback(self, topic: str) -> Callable[[KafkaError | None, Message], None]:
-        """What librdkafka calls from `poll` and `flush`, once for each record of `topic`.
-
-        It runs once a row, so it asks the message for nothing that is known without it.
-        """
+        """The delivery callback of a topic. It runs for each row, so it reads only what it must."""
         if topic in self._callbacks:
             return self._callbacks[topic]
         written = self._written[topic] = {}
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is not None:
-                self._fail(error, topic, message)
+                if self.failure is None and error.code() not in _PURGED:
+                    size = len(message.value() or b"") + len(message.key() or b"")
+                    self.failure = self.to_error(error, topic, size)
                 return
             partition: int = message.partition()  # type: ignore[assignment]
             offset: int = message.offset()  # type: ignore[assignment]
@@ -53,55 +48,42 @@ class DeliveryReports:
 
     @property
     def delivered(self) -> int:
-        """How many records the broker has taken."""
+        """The number of records that the broker took."""
         return sum(o[2] for written in self._written.values() for o in written.values())
-
-    def _fail(self, error: KafkaError, topic: str, message: Message) -> None:
-        if self.failure is None and error.code() not in _PURGED:
-            size = len(message.value() or b"") + len(message.key() or b"")
-            self.failure = self.to_error(error, topic, size)
 
     def to_error(
         self, error: KafkaError, topic: str | None = None, size: int | None = None
     ) -> SparkEosError:
-        """The error for what librdkafka or a broker refused."""
+        """The error for a refusal by librdkafka or a broker."""
         request = write_request(self._servers, self._transactional_id, topic, size)
         return to_error(error.code(), f"{error.str()} ({error.name()})", request)
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there was one."""
         if self.failure is not None:
-            # What is raised holds its frames, and they this: a client would outlive its task.
+            # A copy: a raised error holds its frames, and they would keep the client alive.
             raise copy(self.failure)
 
     def partitions(self) -> tuple[PartitionOffsets, ...]:
-        """What the transaction wrote, by topic partition.
-
-        librdkafka counts a record as delivered also where the broker has it already and does not
-        say at which offset. Recovery could not look at such a place.
-        """
-        written = self._partitions()
+        """What the transaction wrote. Raises for an unknown offset: recovery cannot look it up."""
+        written = sorted(
+            PartitionOffsets(
+                topic=topic,
+                partition=partition,
+                first_offset=first,
+                last_offset=last,
+                records=records,
+            )
+            for topic, found in self._written.items()
+            for partition, (first, last, records) in found.items()
+        )
         if any(p.first_offset < 0 or p.last_offset < 0 for p in written):
             raise DeliveryError(
-                f"the broker has taken records of {self._transactional_id} and does not say at"
-                " which offsets. The task is to be tried again"
+                "the broker took records of '{transactional_id}' and does not say at which offsets."
+                " Run the task again",
+                transactional_id=self._transactional_id,
             )
-        return written
-
-    def _partitions(self) -> tuple[PartitionOffsets, ...]:
-        return tuple(
-            sorted(
-                PartitionOffsets(
-                    topic=topic,
-                    partition=partition,
-                    first_offset=first,
-                    last_offset=last,
-                    records=records,
-                )
-                for topic, written in self._written.items()
-                for partition, (first, last, records) in written.items()
-            )
-        )
+        return tuple(written)
 
 
 def write_request(
@@ -110,7 +92,7 @@ def write_request(
     topic: str | None = None,
     record_size: int | None = None,
 ) -> Request:
-    """What a task asks for. `transactional_id` is None for a write without a transaction."""
+    """The request of a task. Without a transaction `transactional_id` is None."""
     record = "the write" if topic is None else f"a record for topic '{topic}'"
     on_topic = "the topic" if topic is None else f"topic '{topic}'"
     if transactional_id is None:

@@ -1,7 +1,4 @@
-"""Task worker. An idempotent producer: rows in, delivery reports checked.
-
-It writes each row once for as long as it lives. What a retried task writes again, it cannot know.
-"""
+"""Task worker. Step 2: an idempotent producer. It cannot know what a retried task writes again."""
 
 import ctypes
 import sys
@@ -16,19 +13,15 @@ from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.produce.delivery import DeliveryReports
 from spark_eos._kafka.produce.rows import Rows
 from spark_eos._kafka.to_error import WRITTEN_AGAIN
-from spark_eos.errors import (
-    BrokerUnreachableError,
-    DeliveryError,
-    OptionError,
-)
+from spark_eos.errors import BrokerUnreachableError, DeliveryError, OptionError
 
 # Without the two back-offs `init_transactions` waits half a second on a retry timer.
 _DEFAULTS: Final[dict[str, Any]] = {
-    "partitioner": "murmur2_random",  # as the Java client: a key stays in its partition
+    "partitioner": "murmur2_random",  # the Java client's: a key keeps its partition
     "retry.backoff.ms": 10,
     "reconnect.backoff.ms": 10,
 }
-# Half of librdkafka's own limit, so that a batch is queued whole, and thereby in order.
+# Half of librdkafka's own limit. A batch is then queued whole, and so in order.
 _QUEUED_MESSAGES_MAX: Final = 50_000
 
 
@@ -50,43 +43,41 @@ class IdempotentProducer:
         self._send_timeout_ms = send_timeout_ms
         self._connected = False
         self._sent = 0
-        self._taken = 0  # as many as were delivered when the time-out began to count
+        self._taken = 0  # how many were delivered when the time-out began to count
         self._reports = DeliveryReports(config.bootstrap_servers, transactional_id)
-        fixed = {
-            "enable.idempotence": True,
-            "acks": "all",
-            "logger": log or ClientLog(self._name),
-            **settings,
-        }
+        fixed = {"enable.idempotence": True, "acks": "all", "logger": log or ClientLog(self._name)}
         try:
-            self._producer = Producer(_DEFAULTS | config.librdkafka(**fixed))
+            self._producer = Producer(_DEFAULTS | config.librdkafka(**fixed | settings))
         except KafkaException as exception:
             reason = config.redact(exception.args[0].str())
-            raise OptionError(f"an option kafka.*: {reason}") from None
+            raise OptionError("an option kafka.*: {reason}", reason=reason) from None
 
     def partition_count(self, topic: str, deadline: Deadline) -> int:
-        """How many partitions `topic` has. Also brings the connection up before its first use."""
-        # The first answer may come before librdkafka counts the broker as usable, and
-        # `init_transactions` would wait half a second for that. The second cannot.
+        """The number of partitions of the topic. The first call opens the connection."""
+        # The first answer may come before librdkafka counts the broker as usable. Then
+        # `init_transactions` waits half a second. After a second answer it does not.
         for _ in range(1 if self._connected else 2):
             try:
                 metadata = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s))
             except KafkaException as exception:
                 raise BrokerUnreachableError(
-                    f"no answer about topic '{topic}' from kafka.bootstrap.servers"
-                    f" {self._config.bootstrap_servers}: {exception.args[0].str()}"
+                    "{servers} did not describe topic '{topic}': {reason}",
+                    servers=self._config.bootstrap_servers,
+                    topic=topic,
+                    reason=exception.args[0].str(),
                 ) from None
         self._connected = True
         found = metadata.topics[topic]
         if found.error is not None or not found.partitions:
             raise OptionError(
-                f"topic '{topic}' does not exist, or this user may not describe it. Create it, or"
-                " correct the option or column 'topic'"
+                "topic '{topic}' does not exist, or this user may not describe it. Create it, or"
+                " correct the option or column 'topic'",
+                topic=topic,
             )
         return len(found.partitions)
 
     def begin(self, deadline: Deadline) -> None:
-        """Before the first row."""
+        """Prepare for the first row."""
 
     def send(self, rows: Rows) -> None:
         """Queue rows of one topic, in order."""
@@ -108,9 +99,7 @@ class IdempotentProducer:
         self._reports.raise_failure()
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when the broker has taken every row. A slow one may take its time, for as long as
-        it takes some: a quota, large rows and a busy disk are no failures.
-        """
+        """Return when the broker took every row. A slow broker has time while it takes rows."""
         while True:
             taken = self._reports.delivered
             self._serve(self._producer.flush, max(0.1, deadline.remaining_s))
@@ -122,7 +111,7 @@ class IdempotentProducer:
             deadline = Deadline.after_ms(self._send_timeout_ms)
 
     def abort(self, deadline: Deadline) -> None:  # noqa: ARG002
-        """Drop what is queued."""
+        """Drop the queued rows."""
         self._producer.purge()
 
     def _send_row(self, rows: Rows, row: int) -> None:
@@ -142,13 +131,13 @@ class IdempotentProducer:
                 return
 
     def _raise_refused(self, rows: Rows, messages: list[dict[str, Any]], queued: int) -> None:
-        """Tell a full queue, where the rest can be queued row by row, from a bad row."""
+        """Raise for a bad row. After a full queue the caller sends the rest row by row."""
         refused = next((i for i, message in enumerate(messages) if "_error" in message), None)
         if refused is None:
             return
         error: KafkaError = messages[refused]["_error"]
-        # librdkafka goes on behind a row that it has no room for: where a later row found room, to
-        # queue this one now would put it behind a later row of its key.
+        # librdkafka goes on after a row without room. If a later row had room, this one would come
+        # after it, although both may have one key.
         if error.code() != KafkaError._QUEUE_FULL or refused != queued:
             size = len(rows.values[refused] or b"") + len(rows.keys[refused] or b"")
             raise self._reports.to_error(error, rows.topic, size)
@@ -159,7 +148,7 @@ class IdempotentProducer:
             deadline = self._wait(deadline)
 
     def _wait(self, deadline: Deadline | None) -> Deadline:
-        """Let the broker take some rows; the time-out counts from when it took the last one."""
+        """Let the broker take rows. The time-out counts from the last row that it took."""
         if deadline is None or self._reports.delivered > self._taken:
             self._taken = self._reports.delivered
             deadline = Deadline.after_ms(self._send_timeout_ms)
@@ -170,10 +159,7 @@ class IdempotentProducer:
         return deadline
 
     def _serve(self, call: Callable[[float], object], timeout_s: float) -> None:
-        """Let librdkafka report. confluent raises a fatal error of the client in the middle of
-        that; the report that comes next then turns it into a SystemError, or swallows it, or what
-        is raised is a KafkaError, which is no exception: nobody above could catch it.
-        """
+        """Let librdkafka call back. docs/upstream.md has the forms in which errors come."""
         failed: Any = None
         try:
             call(timeout_s)
@@ -183,14 +169,17 @@ class IdempotentProducer:
             _forget_frames(error, error.__cause__)
             self._reports.raise_failure()
             raise DeliveryError(
-                f"the producer of {self._name} failed for good: another attempt or driver uses its"
-                " id, or its transaction timed out. Nothing of it is visible"
-                if self._transactional_id
-                else f"the producer of {self._name} failed for good. {WRITTEN_AGAIN}"
+                "the producer of {producer} failed and cannot go on. {visible}",
+                producer=self._name,
+                transactional_id=self._transactional_id,
+                visible=WRITTEN_AGAIN
+                if self._transactional_id is None
+                else "Another attempt or driver uses its id, or its transaction timed out. Nothing"
+                " of it is visible",
             ) from None
         except BaseException:
             raise
-        except:  # noqa: E722 - the only clause that takes what is no exception
+        except:  # noqa: E722 - the only clause that catches what is no exception
             failed = sys.exc_info()[1]
             _forget_frames(failed)
         if failed is not None:
@@ -198,17 +187,21 @@ class IdempotentProducer:
 
     def _not_taken(self) -> BrokerUnreachableError:
         return BrokerUnreachableError(
-            f"{self._config.bootstrap_servers} took {self._reports.delivered} of {self._sent}"
-            f" records of {self._name}, and then none for {self._send_timeout_ms} ms. Check that"
-            " the brokers are up, that enough replicas are in sync, and the quotas of this user"
-            + ("" if self._transactional_id else f". {WRITTEN_AGAIN}")
+            "{servers} took {taken} of {sent} records of {producer}, and then none for {timeout_ms}"
+            " ms. Check that the brokers are up, that enough replicas are in sync, and the quotas"
+            " of this user{visible}",
+            servers=self._config.bootstrap_servers,
+            taken=self._reports.delivered,
+            sent=self._sent,
+            producer=self._name,
+            transactional_id=self._transactional_id,
+            timeout_ms=self._send_timeout_ms,
+            visible="" if self._transactional_id else f". {WRITTEN_AGAIN}",
         )
 
 
 def _forget_frames(*errors: Any) -> None:
-    """confluent never lets go of what it raises in the middle of a report. That keeps the frames
-    that it came through, they this producer, and its statistics take a sixth of a core for good.
-    """
+    """Free the frames of errors that confluent keeps: they would keep this producer alive."""
     for error in errors:
         if error is not None:
             ctypes.pythonapi.PyException_SetTraceback(

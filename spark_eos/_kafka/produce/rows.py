@@ -1,4 +1,4 @@
-"""Task worker. Rows of one topic on their way to the producer, column by column."""
+"""Task worker. Step 2: rows of one topic, as columns for the producer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Headers = list[tuple[str, bytes | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Columns of equal length. A column that is None is left to Kafka's defaults."""
+    """Columns of equal length. For a column that is None, Kafka's defaults hold."""
 
     topic: str
     keys: Sequence[bytes | None]
@@ -34,14 +34,11 @@ class Rows:
 
     @property
     def only_keys_and_values(self) -> bool:
-        """Whether `produce_batch` can take them.
-
-        It has no headers, and silently leaves each record's own partition and timestamp out.
-        """
+        """Whether `produce_batch` can send them. It drops headers, partitions and timestamps."""
         return self.headers is None and self.partitions is None and self.timestamps_ms is None
 
     def messages(self) -> list[dict[str, Any]]:
-        """All rows, as `produce_batch` takes them."""
+        """All rows, for `produce_batch`."""
         return [
             {"key": key, "value": value} for key, value in zip(self.keys, self.values, strict=True)
         ]

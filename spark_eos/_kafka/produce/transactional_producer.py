@@ -1,9 +1,7 @@
-"""Task worker. The producer of one task attempt: one client, one epoch, one transaction.
+"""Task worker. Steps 2 and 3: one client, one epoch and one transaction for each task attempt.
 
-librdkafka keeps a producer's epoch over its transactions (no bump at each end), so a delayed EndTxn
-could end a *later* transaction of the same producer (KAFKA-17754). A client of its own for each
-attempt makes (producer id, epoch) unique to one transaction, and that transaction can be ended from
-another process by these two numbers. The client is dropped without ending it: the driver does.
+librdkafka keeps its epoch between transactions, so a delayed EndTxn could end a *later* transaction
+of the same client (KAFKA-17754). The task drops the client, and the driver ends the transaction.
 """
 
 import threading
@@ -24,7 +22,7 @@ from spark_eos.errors import DeliveryError, SparkEosError
 
 
 class TransactionalProducer(IdempotentProducer):
-    """Sends the rows of one task attempt in one transaction and leaves it open."""
+    """Sends the rows of one task attempt in one transaction, which stays open."""
 
     def __init__(
         self,
@@ -53,7 +51,7 @@ class TransactionalProducer(IdempotentProducer):
         )
 
     def begin(self, deadline: Deadline) -> None:
-        """Fence and abort what an earlier attempt left, then open this attempt's transaction."""
+        """Fence and abort an earlier attempt, then open this attempt's transaction."""
         try:
             self._producer.init_transactions(max(0.1, deadline.remaining_s))
             self._producer.begin_transaction()
@@ -68,7 +66,7 @@ class TransactionalProducer(IdempotentProducer):
             super().send(rows)
 
     def serve(self) -> None:
-        """Between two sends, from another thread: take what librdkafka has to report."""
+        """Take librdkafka's reports between two sends. Another thread calls this."""
         if self._in_use.acquire(blocking=False):
             try:
                 self._serve(self._producer.poll, 0)
@@ -78,22 +76,24 @@ class TransactionalProducer(IdempotentProducer):
                 self._in_use.release()
 
     def send_offsets(self, offsets: Offsets, metadata: object, deadline: Deadline) -> None:
-        """Put the offsets of a consumer group into the transaction."""
+        """Add the offsets of a consumer group to the transaction."""
         places = [ConfluentPartition(*place, offset) for place, offset in offsets.items()]
+        limit_s = max(0.1, deadline.remaining_s)
         try:
-            self._producer.send_offsets_to_transaction(
-                places, metadata, max(0.1, deadline.remaining_s)
-            )
+            self._producer.send_offsets_to_transaction(places, metadata, limit_s)
         except KafkaException as exception:
             raise self._reports.to_error(exception.args[0]) from None
 
     def prepare(self, deadline: Deadline) -> PreparedTransaction:
-        """Flush, check every delivery report, and name the transaction, which stays open."""
+        """Flush, check every delivery report, and return the open transaction."""
         self._stop_poller()
         self.flush(deadline)
         while self._statistics.identity is None:
             if deadline.passed:
-                raise DeliveryError(f"no epoch in librdkafka's statistics: {self._name}")
+                raise DeliveryError(
+                    "librdkafka reported no epoch of '{transactional_id}'. Run the task again",
+                    transactional_id=self._transactional_id,
+                )
             self._serve(self._producer.poll, 0.002)
         return PreparedTransaction(
             identity=self._statistics.identity,
@@ -102,13 +102,13 @@ class TransactionalProducer(IdempotentProducer):
         )
 
     def abort(self, deadline: Deadline) -> None:
-        """End the transaction after a failure, so that no reader waits for its time-out."""
+        """Abort the transaction after a failure. Else readers wait for its time-out."""
         self._stop_poller()
         try:
             self._producer.purge()
             self._producer.abort_transaction(deadline.remaining_s)
         except KafkaException:
-            # Fenced, timed out or out of reach: the next attempt or the driver ends it.
+            # Fenced, timed out or unreachable: the next attempt or the driver ends it.
             return
 
     def _stop_poller(self) -> None:
