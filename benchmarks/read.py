@@ -1,12 +1,10 @@
-"""`make bench-read`: this source against Spark's own Kafka source, in one session, taking turns.
+"""`make bench-read`: this source against Spark's own Kafka source, in turns, in one session.
 
-2 M records of 100 bytes in 4 partitions. `batch_read_vs_jvm`: records per second of one batch read;
-`stream_read_vs_jvm`: of a stream over the same records in micro-batches of 1 M. All as this source
-over the peer's, higher is better; all read committed records into nowhere.
-
-Besides, without a bound: `small_batches_vs_jvm`, the same in batches of 100,000, where Spark's
-own cost of starting Python tasks counts more than the read. And the largest Python worker in MB,
-which must not depend on the number of records.
+Each ratio compares records per second, this source over Spark's: higher is better. Both read 2 M
+committed records of 100 bytes from 4 partitions. `batch_read_vs_jvm` is one batch read, and
+`stream_read_vs_jvm` a stream in micro-batches of 1 M. `small_batches_vs_jvm` has batches of 100,000
+and no bound, because Spark's start of Python tasks costs more than the read. The memory of the
+largest Python worker must not depend on the number of records.
 """
 
 import argparse
@@ -36,7 +34,7 @@ WORKER_MB = 400
 
 
 def main() -> int:
-    """Measure, print a table, write the report; 1 where a bound is broken."""
+    """Measure, print a table, write the report. Return 1 if a bound is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -56,11 +54,10 @@ def main() -> int:
 
 
 def fill(servers: str, records: int) -> None:
-    """Numbered records, by a plain producer."""
+    """Write numbered records with a plain producer."""
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
-    settings = {"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000}
-    producer = Producer(settings)
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000})
     for number in range(records):
         value = f"{number}".ljust(92, "x")
         while True:
@@ -73,7 +70,7 @@ def fill(servers: str, records: int) -> None:
 
 
 def measure(spark: SparkSession, servers: str, records: int, rounds: int) -> dict[str, Any]:
-    """Both kinds of read, the two sources taking turns."""
+    """All kinds of reads, the two sources in turns."""
     kinds: dict[str, Callable[[str], float]] = {
         "batch_read": lambda source: batch(spark, servers, source, records),
         "stream_read": lambda source: stream(spark, servers, source, records, 1_000_000),
@@ -91,7 +88,7 @@ def measure(spark: SparkSession, servers: str, records: int, rounds: int) -> dic
 
 
 def options(servers: str) -> dict[str, str]:
-    """The same for both."""
+    """The options of both sources."""
     return {
         "kafka.bootstrap.servers": servers,
         "subscribe": TOPIC,
@@ -101,7 +98,7 @@ def options(servers: str) -> dict[str, str]:
 
 
 def batch(spark: SparkSession, servers: str, source: str, records: int) -> float:
-    """Records per second of one read of everything."""
+    """The records per second of one batch read of all records."""
     started = time.monotonic()
     rows = spark.read.format(FORMATS[source]).options(**options(servers)).load()
     rows.write.format("noop").mode("overwrite").save()
@@ -109,7 +106,7 @@ def batch(spark: SparkSession, servers: str, source: str, records: int) -> float
 
 
 def stream(spark: SparkSession, servers: str, source: str, records: int, most: int) -> float:
-    """Records per second of the triggers that read something."""
+    """The records per second of the triggers that read records."""
     rows = (
         spark.readStream.format(FORMATS[source])
         .options(**options(servers))
@@ -130,7 +127,7 @@ def stream(spark: SparkSession, servers: str, source: str, records: int, most: i
 
 
 def largest_worker_mb() -> float:
-    """The most memory that a Python worker of this session ever had."""
+    """The peak memory of the largest Python worker."""
     peaks = [0.0]
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
@@ -139,13 +136,13 @@ def largest_worker_mb() -> float:
             if b"pyspark.daemon" in (folder / "cmdline").read_bytes():
                 status = dict(line.split(":", 1) for line in (folder / "status").open())
                 peaks.append(int(status["VmHWM"].split()[0]) / 1024)
-        except (OSError, KeyError):  # it has just ended
+        except (OSError, KeyError):  # the process has just ended
             continue
     return max(peaks)
 
 
 def report(figures: dict[str, Any]) -> int:
-    """Print the table; 1 where a bound is broken."""
+    """Print the table. Return 1 if a bound is broken."""
     broken = 0
     print(f"{'records/s':22}{'jvm':>12}{'txnkafka':>12}{'ratio':>8}  bound")
     for name, least in LEAST.items():

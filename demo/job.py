@@ -1,5 +1,7 @@
-"""The demo's job: orders in, invoices out, exactly once. Run as a process of its own."""
+"""Driver. The demo's job, in its own process: orders in, invoices out, exactly once."""
 
+import os
+import signal
 import sys
 import threading
 
@@ -7,7 +9,7 @@ from pyspark.sql import SparkSession
 
 
 def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None:
-    """Read every order that is there, a part at a time, and write an invoice for each."""
+    """Read all existing orders in micro-batches, and write an invoice for each."""
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("invoices")
@@ -43,9 +45,6 @@ def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None
 
 
 def _end_with_the_demo() -> None:
-    import os
-    import signal
-
     sys.stdin.read()
     os.killpg(os.getpgid(0), signal.SIGKILL)
 
