@@ -117,23 +117,12 @@ def fill(bootstrap_servers: str, rows: int) -> None:
 
 def run(spark: SparkSession, bootstrap_servers: str, batches: int) -> list[Look]:
     """Run the query for this number of batches."""
-    rows = (
-        spark.readStream.format("txnkafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("subscribe", INPUT)
-        .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", ROWS_PER_BATCH)
-        .load()
-    )
-    query = (
-        rows.select("value")
-        .writeStream.format("txnkafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("topic", OUTPUT)
-        .option("group.id", GROUP)
-        .option("checkpointLocation", str(FOLDER / "checkpoint"))
-        .start()
-    )
+    servers = {"kafka.bootstrap.servers": bootstrap_servers}
+    source = {"subscribe": INPUT, "startingOffsets": "earliest"}
+    sink = {"topic": OUTPUT, "group.id": GROUP, "checkpointLocation": str(FOLDER / "checkpoint")}
+    reader = spark.readStream.format("txnkafka").options(**servers, **source)
+    rows = reader.option("maxOffsetsPerTrigger", ROWS_PER_BATCH).load().select("value")
+    query = rows.writeStream.format("txnkafka").options(**servers, **sink).start()
     looks: list[Look] = []
     started = time.monotonic()
     while True:

@@ -52,14 +52,12 @@ class Bench:
     def start(self, rows: DataFrame, sink: str, trigger: dict[str, Any]) -> Any:
         """Start a query that writes `rows` with one of the two sinks."""
         topic = self.new_topic(sink)
-        return (
-            rows.writeStream.format(SINKS[sink])
-            .option("kafka.bootstrap.servers", self.bootstrap_servers)
-            .option("topic", topic)
-            .option("checkpointLocation", str(FOLDER / "checkpoints" / topic))
-            .trigger(**trigger)
-            .start()
-        )
+        options = {
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "topic": topic,
+            "checkpointLocation": str(FOLDER / "checkpoints" / topic),
+        }
+        return rows.writeStream.format(SINKS[sink]).options(**options).trigger(**trigger).start()
 
     def large_batch(self, sink: str, source: Path, records: int) -> float:
         """The records per second of one micro-batch with all rows."""
@@ -140,9 +138,14 @@ def measure(bench: Bench, records: int, rounds: int, batches: int) -> dict[str, 
         "trigger_1_row": in_turns(rounds, lambda sink: bench.triggers(sink, 1, batches)),
         "trigger_1000_rows": in_turns(rounds, lambda sink: bench.triggers(sink, 1000, batches)),
     }
+    return compared(raw)
+
+
+def compared(raw: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
+    """The measurements with their medians, and the ratio of each pair of medians."""
     medians = {
-        name: {sink: statistics.median(values) for sink, values in by_sink.items()}
-        for name, by_sink in raw.items()
+        name: {kind: statistics.median(values) for kind, values in by_kind.items()}
+        for name, by_kind in raw.items()
     }
     ratios = {f"{name}_vs_jvm": m["txnkafka"] / m["jvm"] for name, m in medians.items()}
     return {**ratios, "medians": medians, "raw": raw}

@@ -10,7 +10,6 @@ largest Python worker must not depend on the number of records.
 import argparse
 import json
 import shutil
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from benchmarks.quick import in_turns, new_session
+from benchmarks.quick import compared, in_turns, new_session
 from spark_eos.testing import EmbeddedKafka
 
 FOLDER = Path("build/bench-read")
@@ -79,12 +78,7 @@ def measure(spark: SparkSession, servers: str, records: int, rounds: int) -> dic
     raw = {
         name: in_turns(rounds, lambda source, run=run: [run(source)]) for name, run in kinds.items()
     }
-    medians = {
-        name: {source: statistics.median(rates) for source, rates in by_source.items()}
-        for name, by_source in raw.items()
-    }
-    ratios = {f"{name}_vs_jvm": m["txnkafka"] / m["jvm"] for name, m in medians.items()}
-    return {**ratios, "worker_mb": largest_worker_mb(), "medians": medians, "raw": raw}
+    return {**compared(raw), "worker_mb": largest_worker_mb()}
 
 
 def options(servers: str) -> dict[str, str]:
@@ -107,18 +101,10 @@ def batch(spark: SparkSession, servers: str, source: str, records: int) -> float
 
 def stream(spark: SparkSession, servers: str, source: str, records: int, most: int) -> float:
     """The records per second of the triggers that read records."""
-    rows = (
-        spark.readStream.format(FORMATS[source])
-        .options(**options(servers))
-        .option("maxOffsetsPerTrigger", most)
-        .load()
-    )
-    query = (
-        rows.writeStream.format("noop")
-        .option("checkpointLocation", str(FOLDER / f"checkpoint-{time.time_ns()}"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    reader = spark.readStream.format(FORMATS[source]).options(**options(servers))
+    writer = reader.option("maxOffsetsPerTrigger", most).load().writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(FOLDER / f"checkpoint-{time.time_ns()}"))
+    query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     read = [p for p in query.recentProgress if p["numInputRows"] > 0]
     if sum(p["numInputRows"] for p in read) != records:

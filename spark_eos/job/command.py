@@ -150,10 +150,7 @@ def _session(job: Job, settings: Mapping[str, str]) -> SparkSession:
     running = SparkSession.getActiveSession()
     if running is not None and running.sparkContext._jsc.sc().isStopped():
         running.stop()
-    builder = SparkSession.builder.appName(job.name)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return SparkSession.builder.appName(job.name).config(map=dict(settings)).getOrCreate()
 
 
 class _Progress:

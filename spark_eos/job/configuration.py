@@ -156,8 +156,8 @@ def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[FileMist
         return _scalar(loader, node)
     found: dict[Key, Any] = {}
     for key_node, value_node in node.value:
-        key = Key(key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
-        key.line = key_node.start_mark.line + 1
+        name = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
+        key = _key(name, key_node.start_mark.line + 1)
         if key in found:
             mistakes.append(FileMistake(key.line, key, "is given twice"))
         found[key] = _construct(loader, value_node, mistakes)
@@ -179,7 +179,7 @@ def _share_kafka(data: dict[Key, Any]) -> None:
     """Add the settings of the section `kafka` to each source and sink that lacks them."""
     shared = data.get(Key("kafka"))
     if isinstance(shared, dict):
-        prefixed = {_renamed(key, f"kafka.{key}"): value for key, value in shared.items()}
+        prefixed = {_key(f"kafka.{key}", key.line): value for key, value in shared.items()}
         for options in _options(data):
             own = {key.lower() for key in options}  # Spark's option maps ignore case
             options |= {key: value for key, value in prefixed.items() if key.lower() not in own}
@@ -193,10 +193,10 @@ def _options(data: Any) -> Iterator[dict[Key, Any]]:
             yield from _options(value)
 
 
-def _renamed(key: Key, name: str) -> Key:
-    renamed = Key(name)
-    renamed.line = key.line
-    return renamed
+def _key(name: str, line: int) -> Key:
+    key = Key(name)
+    key.line = line
+    return key
 
 
 def _line_of(data: Any, place: tuple[Any, ...]) -> int:

@@ -60,13 +60,8 @@ class DeltaAppends:
                 checkpoint=self._checkpoint.location,
             )
         version = {"txnAppId": self._application, "txnVersion": str(batch_id)}
-        (
-            rows.write.format("delta")
-            .mode("append")
-            .options(**version)
-            .option("userMetadata", json.dumps({**version, "input": read}))
-            .save(table)
-        )
+        options = {**version, "userMetadata": json.dumps({**version, "input": read})}
+        rows.write.format("delta").mode("append").options(**options).save(table)
 
 
 def _written(spark: SparkSession, table: str, application: str) -> dict[int, str]:

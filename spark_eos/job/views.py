@@ -21,7 +21,8 @@ _HEADERS: Final = "array<struct<key: string, value: binary>>"
 
 def read(spark: SparkSession, configuration: Configuration[Job], *place: str) -> DataFrame:
     """The parsed records of the source at this place of the file, with the reason of bad ones."""
-    source: Source = _at(configuration, place)
+    section: Any = getattr(configuration.job, place[0])
+    source: Source = section[place[1]] if len(place) > 1 else section
     frame = spark.readStream.format("txnkafka").options(**source.options).load()
     if source.parse is not None:
         schema = f"{source.parse.schema_}, {_MALFORMED} STRING"
@@ -88,9 +89,3 @@ def _error(valid_when: str) -> Column:
 
 def _header(name: str, value: Column) -> Column:
     return F.struct(F.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
-
-
-def _at(configuration: Configuration[Job], place: tuple[str, ...]) -> Source:
-    found: Any = getattr(configuration.job, place[0])
-    source: Source = found[place[1]] if len(place) > 1 else found
-    return source

@@ -43,11 +43,8 @@ def for_each_batch(
 ) -> DataStreamWriter:
     """A query, ready to start, that passes each micro-batch to `write_batch`."""
     job = configuration.job
-    writer = (
-        frame.writeStream.queryName(job.name)
-        .foreachBatch(lambda batch, batch_id: write_batch(batch, batch_id, configuration))
-        .option("checkpointLocation", job.checkpoint)
-    )
+    writer = frame.writeStream.queryName(job.name).option("checkpointLocation", job.checkpoint)
+    writer = writer.foreachBatch(lambda rows, number: write_batch(rows, number, configuration))
     return _with_trigger(writer, configuration)
 
 

@@ -102,17 +102,14 @@ def ivy_module(coordinates: Iterable[Coordinate], without: Iterable[str]) -> str
     Each coordinate is also excluded below the others. Otherwise Ivy asks for every revision that is
     named anywhere, even for one that its registry does not have.
     """
-    wanted = list(coordinates)
-    dependencies = "".join(
-        f"<dependency org={quoteattr(item.group)} name={quoteattr(item.name)} "
-        f'rev={quoteattr(item.revision)} conf="default->default">'
-        + "".join(
-            f"<exclude module={quoteattr(name)}/>"
-            for name in sorted({*without, *(other.name for other in wanted)} - {item.name})
+    wanted, dependencies = list(coordinates), ""
+    names = {*without, *(item.name for item in wanted)}
+    for item in wanted:
+        others = (f"<exclude module={quoteattr(name)}/>" for name in sorted(names - {item.name}))
+        dependencies += (
+            f"<dependency org={quoteattr(item.group)} name={quoteattr(item.name)} "
+            f'rev={quoteattr(item.revision)} conf="default->default">{"".join(others)}</dependency>'
         )
-        + "</dependency>"
-        for item in wanted
-    )
     return (
         '<ivy-module version="2.0"><info organisation="spark-eos" module="jars"/>'
         '<configurations><conf name="default"/></configurations>'

@@ -39,13 +39,6 @@ class JarSet:
     inside_spark: bool = True
 
 
-def _peer(token_provider: str) -> tuple[str, ...]:
-    return (
-        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-        f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{token_provider}",
-    )
-
-
 # Kafka logs through slf4j 1.7. Kafka's download has the binding, but its Maven artifact lacks it.
 _BINDING = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"
 KAFKA = JarSet(
@@ -55,7 +48,12 @@ KAFKA = JarSet(
 )
 DELTA = JarSet(folder="jars-delta-4.4.0", choices=(("io.delta:delta-spark_4.2_2.13:4.4.0",),))
 # The registry lacks the token provider of 4.2.0. The one of the preview works the same here.
-PEER = JarSet(folder="jars-peer-4.2.0", choices=(_peer("4.2.0"), _peer("4.1.0-preview1")))
+_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
+PEER = JarSet(
+    folder="jars-peer-4.2.0",
+    choices=tuple((_CONNECTOR, f"{_PROVIDER}:{v}") for v in ("4.2.0", "4.1.0-preview1")),
+)
 
 
 def kafka_jars() -> Path:
@@ -117,18 +115,15 @@ def _fetch_into(place: Path, jars: JarSet) -> None:
 
 def _retrieve_any(content: Path, jars: JarSet) -> None:
     shipped = shipped_modules(jar.name for jar in pyspark_jars().glob("*.jar"))
+    without = shipped if jars.inside_spark else set()
+    cache = content.parent.parent / "ivy"
     problems: list[str] = []
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(RETRY_PAUSE_S * attempt)
         for choice in jars.choices:
             try:
-                retrieve(
-                    [Coordinate.parse(text) for text in choice],
-                    content,
-                    cache=content.parent.parent / "ivy",
-                    without=shipped if jars.inside_spark else (),
-                )
+                retrieve(map(Coordinate.parse, choice), content, cache=cache, without=without)
             except RetrievalError as error:
                 problems.append(str(error))
                 shutil.rmtree(content, ignore_errors=True)

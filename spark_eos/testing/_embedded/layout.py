@@ -45,9 +45,7 @@ def open_layout(folder: Path, nodes: int) -> Layout:
     """The layout of a folder, new or stored. A taken port means new ports."""
     folder.mkdir(parents=True, exist_ok=True)
     stored = read_layout(folder)
-    if stored is None:
-        layout = Layout(_cluster_id(), _addresses(nodes))
-    elif len(stored.nodes) != nodes:
+    if stored is not None and len(stored.nodes) != nodes:
         raise EmbeddedKafkaError(
             "{folder} holds a cluster of {stored} nodes, not {nodes}. Ask for {stored} nodes, or"
             " take another folder",
@@ -55,10 +53,11 @@ def open_layout(folder: Path, nodes: int) -> Layout:
             stored=len(stored.nodes),
             nodes=nodes,
         )
-    elif all(_free(port) for node in stored.nodes for port in (node.port, node.controller_port)):
+    if stored is not None and all(
+        _free(port) for node in stored.nodes for port in (node.port, node.controller_port)
+    ):
         return stored
-    else:
-        layout = Layout(stored.cluster_id, _addresses(nodes))
+    layout = Layout(stored.cluster_id if stored else _cluster_id(), _addresses(nodes))
     content = {"cluster_id": layout.cluster_id, "nodes": [asdict(node) for node in layout.nodes]}
     _write(folder / "cluster.json", content)
     return layout

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
-HEAP_ALONE = "512m"
-HEAP_OF_THREE = "384m"
 SMALL_MACHINE = {
     "num.io.threads": "4",
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
@@ -115,5 +113,5 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 def jvm_flags(nodes: int, logging: Path) -> list[str]:
     """The flags of a broker's JVM."""
-    heap = HEAP_ALONE if nodes == 1 else HEAP_OF_THREE
+    heap = "512m" if nodes == 1 else "384m"
     return [f"-Xmx{heap}", f"-Xms{heap}", *JVM_FLAGS, f"-Dlog4j2.configurationFile={logging}"]
