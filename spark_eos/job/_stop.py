@@ -70,8 +70,8 @@ class _Handler:
 def finish_batch(query: "StreamingQuery", stop: Stop, timeout_s: float) -> None:
     """Stop a query between two batches, or at once when the time is over.
 
-    Spark has no such call. By then the next batch may have begun, but not passed its plan. That
-    batch runs again after the next start.
+    Spark has no such call. At that time the next batch may have begun, but not passed its plan. It
+    runs again after the next start.
     """
     deadline = time.monotonic() + timeout_s
     running = _last_batch(query)

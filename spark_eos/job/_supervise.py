@@ -75,10 +75,9 @@ def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: Stop) ->
         if ended.error is None:
             return Exit.DONE
         if stop.is_requested:
-            _LOG.warning("stopped after a failure: %s", reason(ended.error))
+            _LOG.warning("stopped after: %s", reason(ended.error))
             return Exit.DONE
-        exit_code = verdict(ended.error)
-        if exit_code is not None:
+        if (exit_code := verdict(ended.error)) is not None:
             _LOG.error("stopped for good: %s", reason(ended.error))
             return exit_code
         failures = 1 if ended.progressed else failures + 1
@@ -86,9 +85,7 @@ def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: Stop) ->
             _LOG.error("gave up after %d failures in a row: %s", failures, reason(ended.error))
             return Exit.GAVE_UP
         pause_s = min(restart.longest_pause_s, restart.first_pause_s * 2 ** (failures - 1))
-        _LOG.warning(
-            "retry %d in %.1f s after a failure: %s", failures, pause_s, reason(ended.error)
-        )
+        _LOG.warning("retry %d in %.1f s after: %s", failures, pause_s, reason(ended.error))
         if stop.wait(pause_s):
             return Exit.DONE
 

@@ -30,10 +30,6 @@ class Launched:
         if not self.jvm.wait(grace_s):
             self.jvm.signal(signal.SIGKILL)
             self.jvm.wait(REAP_TIMEOUT_S)
-        self.release()
-
-    def release(self) -> None:
-        """End the supervisor, which ends the JVM if it still runs."""
         if self.supervisor is not None:
             _close(self.supervisor)
 
