@@ -152,7 +152,7 @@ def compared(raw: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
 
 
 def in_turns(rounds: int, run: Callable[[str], list[float]]) -> dict[str, list[float]]:
-    """Warm both sinks up, then measure them in turns, so that both have the same load."""
+    """Warm both up, then measure them in turns, so that both meet the same load."""
     found: dict[str, list[float]] = {sink: [] for sink in SINKS}
     for round_number in range(rounds + 1):
         for sink in SINKS:

@@ -1,7 +1,7 @@
 """Driver. The supervised run: retry, or stop for good if a person must act.
 
-A restart is always safe, because recovery completes what the failed run left. So every failure is
-retried that does not need a person, with growing pauses, up to a limit of failures in a row.
+A restart is always safe, because recovery completes or aborts what the failed run left. So every
+failure that needs no person is retried, with growing pauses, up to a limit of failures in a row.
 """
 
 import logging

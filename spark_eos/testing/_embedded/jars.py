@@ -47,9 +47,9 @@ KAFKA = JarSet(
     inside_spark=False,
 )
 DELTA = JarSet(folder="jars-delta-4.4.0", choices=(("io.delta:delta-spark_4.2_2.13:4.4.0",),))
-# The registry lacks the token provider of 4.2.0. The one of the preview works the same here.
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 _PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
+# The registry lacks the token provider of 4.2.0. The one of the preview works the same here.
 PEER = JarSet(
     folder="jars-peer-4.2.0",
     choices=tuple((_CONNECTOR, f"{_PROVIDER}:{v}") for v in ("4.2.0", "4.1.0-preview1")),
