@@ -1,4 +1,4 @@
-# One way to run things. `make` alone prints what there is.
+# `make` alone lists the targets.
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -13,15 +13,15 @@ IS_3_11 := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## make .venv with pinned versions and fetch the jars; does nothing the second time
+setup: $(STAMP) ## create .venv with pinned versions and fetch the jars, once
 
-check: $(STAMP) ## format, lint, types and import rules, in seconds
+check: $(STAMP) ## check format, lint, types and import rules, in seconds
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
 
-test: check ## check, and all tests, two at a time
+test: check ## run check and all tests, two at a time
 	@$(BIN)/python -m pytest -n 2
 
 test-slow: $(STAMP) ## run the longest fault tests, in some minutes
@@ -30,10 +30,10 @@ test-slow: $(STAMP) ## run the longest fault tests, in some minutes
 test-versions: $(STAMP) ## run the tests with the lowest and the newest versions of the dependencies
 	@$(BIN)/python -m tests.versions
 
-demo: $(STAMP) ## show a stream that survives a kill, on a broker of its own
+demo: $(STAMP) ## show a stream that survives a kill, on its own broker
 	@$(BIN)/python -m demo
 
-docs: $(STAMP) ## write the tables of options in the docs from the product's own
+docs: $(STAMP) ## generate the tables of options in the docs
 	@$(BIN)/python -m docs.option_tables
 
 archive: $(ARCHIVE) ## pack the environment for spark-submit --archives
@@ -44,22 +44,22 @@ bench-quick: $(STAMP) ## measure speed, in a few minutes
 bench-read: $(STAMP) ## measure the speed of reads
 	@$(BIN)/python -m benchmarks.read
 
-bench-log: $(STAMP) ## measure what a batch costs as the transaction log grows
+bench-log: $(STAMP) ## measure the cost of a batch as the transaction log grows
 	@$(BIN)/python -m benchmarks.log_growth
 
-bench-endurance: $(STAMP) ## run 10,000 micro-batches and see whether anything grows, in about an hour
+bench-endurance: $(STAMP) ## run 10,000 micro-batches and check that nothing grows, in about an hour
 	@$(BIN)/python -m benchmarks.endurance
 
-chaos: $(STAMP) ## break everything that can be broken: make chaos SEED=1 MINUTES=30
+chaos: $(STAMP) ## inject random faults: make chaos SEED=1 MINUTES=30
 	@$(BIN)/python -m chaos --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
 
-mutations: $(STAMP) ## take away one line of the protocol after the other, and see a test notice each
+mutations: $(STAMP) ## change one line of the protocol at a time, and expect a failing test
 	@$(BIN)/python -m tests.mutations
 
-mutations-chaos: $(STAMP) ## the same with the random bench, for those that it can see from outside
+mutations-chaos: $(STAMP) ## run the mutations that the chaos bench can detect
 	@$(BIN)/python -m tests.mutations.chaos
 
-clean: ## remove what builds, tests and tools left; .venv and the jars stay
+clean: ## remove the results of builds, tests and tools, but not .venv and the jars
 	@rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache spark-warehouse metastore_db derby.log artifacts
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
@@ -67,27 +67,26 @@ clean: ## remove what builds, tests and tools left; .venv and the jars stay
 $(ARCHIVE): $(STAMP) $(shell find spark_eos pyspark_txnkafka -name '*.py')
 	@$(BIN)/spark-eos archive $@
 
-# Asks for Python and Java first, so that a machine that lacks one says so before any download.
+# Looks for Python and Java first, so that a missing one is reported before any download.
 $(STAMP): setup.py constraints.txt
 	@python=; for name in $(PYTHON) python3.11 python3 python; do \
 		if "$$name" -c '$(IS_3_11)' 2>/dev/null; then python=$$name; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-		echo "Python 3.11 was not found: install it, or name it with 'make setup PYTHON=/path/to/python3.11'" >&2; exit 1; \
+		echo "Python 3.11 was not found. Install it, or run 'make setup PYTHON=/path/to/python3.11'" >&2; exit 1; \
 	fi; \
 	"$$python" -m spark_eos.testing java || exit 1; \
 	if [ -e .venv ] && ! $(BIN)/python -c '$(IS_3_11)' 2>/dev/null; then \
-		echo ".venv is not a Python 3.11 environment: remove it and run 'make setup' again" >&2; exit 1; \
+		echo ".venv is not a Python 3.11 environment. Remove it and run 'make setup' again" >&2; exit 1; \
 	fi; \
 	if [ ! -e .venv ] && ! "$$python" -m venv .venv >/dev/null 2>&1; then \
 		rm -rf .venv; \
-		echo "$$python cannot make a virtual environment: install its venv module (on Debian: apt install python3.11-venv)" >&2; exit 1; \
+		echo "$$python cannot create a virtual environment. Install its venv module (on Debian: apt install python3.11-venv)" >&2; exit 1; \
 	fi
 	@echo "installing the pinned packages into .venv"
-	@# compat: Spark looks for modules named pyspark_* in the folders of sys.path, and would not see
-	@# one that only an import hook knows.
+	@# compat: Spark looks for pyspark_* modules in the folders of sys.path, not in import hooks.
 	@$(BIN)/python -m pip install --quiet --use-pep517 --disable-pip-version-check -c constraints.txt \
 		--config-settings editable_mode=compat -e '.[dev]'
-	@echo "fetching the jars of Kafka, of Delta and of Spark's Kafka connector"
+	@echo "fetching the jars of Kafka, Delta and Spark's Kafka connector"
 	@$(BIN)/python -m spark_eos.testing
 	@touch $@

@@ -1,4 +1,4 @@
-"""Packaging of spark-eos. Tool settings are in pyproject.toml, exact pins in constraints.txt."""
+"""Packaging. Tool settings are in pyproject.toml, exact pins in constraints.txt."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,11 @@ from setuptools import find_packages, setup
 HERE = Path(__file__).parent
 INIT = (HERE / "spark_eos" / "__init__.py").read_text()
 
-# Each range was tested at both ends: make test-versions.
-# Not a requirement of the package: a Spark runtime brings its own, and a second one breaks it.
+# `make test-versions` tests both ends of each range. pyspark is an extra: a Spark runtime has its
+# own, and a second one breaks it.
 PYSPARK = ["pyspark==4.2.*"]
 JOBS = [
-    # 4.4.1 of the Python package has no matching jar. It requires pyspark itself.
+    # Version 4.4.1 has no matching jar. The package requires pyspark.
     "delta-spark==4.4.0",
     "pydantic>=2.5,<3",
     "PyYAML>=6.0.1,<7",
@@ -42,13 +42,13 @@ setup(
     packages=find_packages(include=["spark_eos", "spark_eos.*", "pyspark_txnkafka"]),
     package_data={"spark_eos": ["py.typed"]},
     install_requires=[
-        # The first one that can take a file out of a table by an action of ours.
+        # 1.6.6 is the first version that can remove a file from a table by a custom action.
         "deltalake>=1.6.6,<1.7",
         "confluent-kafka>=2.13,<2.17",
         "kafka-python>=3.0,<3.1",
         "pyarrow>=18,<27",
         "numpy>=1.26,<3",
-        # pyspark imports it for Arrow, and does not yet support pandas 3.
+        # pyspark imports pandas for Arrow, and does not support pandas 3 yet.
         "pandas>=2.2,<3",
     ],
     extras_require={

@@ -1,1 +1,1 @@
-"""Measurements that hold the project to its figures: a table each, failure on a broken bound."""
+"""Benchmarks. Each prints a table and fails if a bound is broken."""

@@ -1,11 +1,10 @@
-"""`make bench-endurance`: does a query that runs for long grow? 10,000 micro-batches in a row.
+"""`make bench-endurance`: whether a query grows over 10,000 micro-batches.
 
-One query that reads a topic, writes another and moves a group with it, with one task and two rows
-a micro-batch: so every step of a batch is taken each time. Every 500 batches each of its processes
-is looked at through /proc: resident memory, open files and threads, of the driver's Python, of its
-JVM, and of each Python worker below it; the first look is after 500 batches, when every cache is
-warm. The first quarter of the looks is compared with the last, process by process. At the end a
-plain read_committed consumer counts the rows, and the group has to stand where they end.
+The query reads a topic, writes another and moves a group, with one task and two rows a micro-batch.
+So each batch takes every step. After every 500 batches, when all caches are warm, /proc gives the
+resident memory, open files and threads of the driver's Python, its JVM and each Python worker. The
+first quarter of the looks is compared with the last. At the end a plain read_committed consumer
+counts the rows, and the group must be at their end.
 
     python -m benchmarks.endurance --batches 10000
 """
@@ -33,20 +32,20 @@ FOLDER = Path("build/endurance")
 REPORT = Path("build/endurance.json")
 LOOK_EVERY = 500
 ROWS_PER_BATCH = 2
-# The query goes on for a moment when it has run for long enough.
+# The query runs a few more batches before it stops.
 BATCHES_MORE = 200
 INPUT, OUTPUT, GROUP = "rows", "rows-again", "endurance"
 COUNT_TIMEOUT_S = 120
 
-# What counts as growth from the first quarter of the looks to the last. A JVM fills the heap
-# that it is given, so its memory is only told.
+# The bounds of growth from the first quarter of the looks to the last. A JVM fills its heap, so its
+# memory has no bound.
 MOST_MORE_MB = 40
 MOST_MORE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process holds."""
+    """What a process uses."""
 
     rss_mb: int
     files: int
@@ -61,11 +60,11 @@ class Look:
     seconds: float
     driver: Use
     jvm: Use
-    workers: dict[str, Use]  # by what they run, and process id
+    workers: dict[str, Use]  # by module and process id
 
 
 def use(pid: int) -> Use | None:
-    """What a process holds now; None where it has ended, also if its parent has not noticed yet."""
+    """What a process uses now, or None for an ended process or a zombie."""
     with suppress(FileNotFoundError, ProcessLookupError, KeyError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         status = dict(line.split(":", 1) for line in lines)
@@ -78,7 +77,7 @@ def use(pid: int) -> Use | None:
 
 
 def below(pid: int) -> Iterator[int]:
-    """Every process below another; one that ends while it is looked at is left out."""
+    """Every process below another, except one that ends during the search."""
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
@@ -97,13 +96,7 @@ def look(batch: int, seconds: float) -> Look:
     driver, java = use(os.getpid()), use(jvm)
     if driver is None or java is None:
         raise SystemExit("the query's JVM ended")
-    return Look(
-        batch=batch,
-        seconds=round(seconds, 1),
-        driver=driver,
-        jvm=java,
-        workers=workers,
-    )
+    return Look(batch=batch, seconds=round(seconds, 1), driver=driver, jvm=java, workers=workers)
 
 
 def _command(pid: int) -> str:
@@ -113,7 +106,7 @@ def _command(pid: int) -> str:
 
 
 def fill(bootstrap_servers: str, rows: int) -> None:
-    """The input of a run."""
+    """Write the input of a run."""
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     for value in range(rows):
         producer.produce(INPUT, str(value))
@@ -123,24 +116,13 @@ def fill(bootstrap_servers: str, rows: int) -> None:
 
 
 def run(spark: SparkSession, bootstrap_servers: str, batches: int) -> list[Look]:
-    """Run the query for so many batches."""
-    rows = (
-        spark.readStream.format("txnkafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("subscribe", INPUT)
-        .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", ROWS_PER_BATCH)
-        .load()
-    )
-    query = (
-        rows.select("value")
-        .writeStream.format("txnkafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("topic", OUTPUT)
-        .option("group.id", GROUP)
-        .option("checkpointLocation", str(FOLDER / "checkpoint"))
-        .start()
-    )
+    """Run the query for this number of batches."""
+    servers = {"kafka.bootstrap.servers": bootstrap_servers}
+    source = {"subscribe": INPUT, "startingOffsets": "earliest"}
+    sink = {"topic": OUTPUT, "group.id": GROUP, "checkpointLocation": str(FOLDER / "checkpoint")}
+    reader = spark.readStream.format("txnkafka").options(**servers, **source)
+    rows = reader.option("maxOffsetsPerTrigger", ROWS_PER_BATCH).load().select("value")
+    query = rows.writeStream.format("txnkafka").options(**servers, **sink).start()
     looks: list[Look] = []
     started = time.monotonic()
     while True:
@@ -156,19 +138,12 @@ def run(spark: SparkSession, bootstrap_servers: str, batches: int) -> list[Look]
 
 
 def wrong_rows(bootstrap_servers: str, batches: int) -> tuple[int, int]:
-    """How many rows there are, and how many are missing or there twice, by a plain consumer.
+    """The number of rows, and of the lost or doubled ones, as a plain consumer sees them.
 
-    Wanted is what the input has below the group's offset: as many batches at least, and maybe those
-    that came behind the last one that was counted.
+    Expected is the input below the group's offset. The group may be after the counted batches.
     """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": GROUP,
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-    )
+    settings = {"enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": GROUP, **settings})
     (group,) = consumer.committed([TopicPartition(INPUT, 0)], timeout=20)
     end = max(ROWS_PER_BATCH * batches, group.offset)
     wanted = Counter(value for offset, value in read(consumer, INPUT) if offset < end)
@@ -179,7 +154,7 @@ def wrong_rows(bootstrap_servers: str, batches: int) -> tuple[int, int]:
 
 
 def read(consumer: Consumer, topic: str) -> Iterator[tuple[int, bytes]]:
-    """Offset and value of each record that is there now."""
+    """The offset and the value of each existing record."""
     partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     ended: set[int | None] = set()
@@ -198,12 +173,12 @@ def read(consumer: Consumer, topic: str) -> Iterator[tuple[int, bytes]]:
 
 
 def usual(uses: list[Use]) -> Use:
-    """The median of each figure: one look may fall on a moment of maintenance of the log."""
+    """The median of each figure, because a look may coincide with maintenance of the log."""
     return Use(*(int(median(getattr(use, figure.name) for use in uses)) for figure in fields(Use)))
 
 
 def processes(looks: list[Look]) -> dict[str, list[Use]]:
-    """What each process held, look by look."""
+    """What each process used, look by look."""
     found = {"driver": [one.driver for one in looks], "jvm": [one.jvm for one in looks]}
     for one in looks:
         for name, held in one.workers.items():
@@ -223,7 +198,7 @@ def grown(looks: list[Look]) -> list[str]:
         if name != "jvm" and after.rss_mb > before.rss_mb + MOST_MORE_MB:
             found.append(f"{name}: memory {before.rss_mb} to {after.rss_mb} MB")
         for kind in ("files", "threads"):
-            # Pools of threads come to their size by the most that ever was to do at once.
+            # The size of a thread pool depends on the peak load so far.
             most = max(getattr(held, kind) for held in early[name])
             if getattr(after, kind) > most + MOST_MORE:
                 found.append(f"{name}: {kind} {most} to {getattr(after, kind)}")
@@ -233,7 +208,7 @@ def grown(looks: list[Look]) -> list[str]:
 
 
 def main() -> int:
-    """Run, count, judge."""
+    """Run the query, count the rows, and compare the looks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=10_000)
     batches = parser.parse_args().batches
@@ -244,13 +219,10 @@ def main() -> int:
         for created in admin.create_topics([NewTopic(INPUT, 1), NewTopic(OUTPUT, 2)]).values():
             created.result(30)
         fill(kafka.bootstrap_servers, ROWS_PER_BATCH * (batches + BATCHES_MORE))
-        spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .getOrCreate()
-        )
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        for name in ("spark.driver.host", "spark.driver.bindAddress"):
+            builder = builder.config(name, "127.0.0.1")
+        spark = builder.getOrCreate()
         spark.sparkContext.setLogLevel("ERROR")
         looks = run(spark, kafka.bootstrap_servers, batches)
         spark.stop()

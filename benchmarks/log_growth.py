@@ -1,12 +1,11 @@
-"""Does the transaction log cost the same at its end as at its start?
+"""Whether the cost of a batch stays the same as the transaction log grows.
 
-One query, as the sink drives it: look at the last batch, append `PrepareCommit` for this batch and
-`CompleteCommit` for the one before, maintain. At the end a process of its own opens the log.
+One query takes the steps of the sink: read the last batch, append `PrepareCommit` for this batch
+and `CompleteCommit` for the previous one, maintain. At the end another process opens the log.
 
-A machine is not equally busy at the start and at the end of some minutes. So the last batches take
-turns with the first batches of a second, new log: `young` is what the same work costs at the same
-time without the past, and the bounds are on that comparison. First against last is bounded by its
-median only.
+The load of a machine changes within minutes. So the last batches alternate with the first batches
+of a second, new log: `young` is the cost of the same work at the same time without a past. The
+bounds are on that comparison. First against last has a bound on its median only.
 
     python -m benchmarks.log_growth --appends 20000
 """
@@ -58,7 +57,7 @@ print(json.dumps({"open_ms": open_ms, "last_batch_ms": last_batch_ms, "refresh_m
 
 @dataclass
 class Times:
-    """Milliseconds of each step, one entry per batch."""
+    """The milliseconds of each step, one entry per batch."""
 
     look: list[float] = field(default_factory=list)
     append: list[float] = field(default_factory=list)
@@ -105,9 +104,8 @@ def drive(log: TransactionLog, batch_ids: range, times: Times) -> None:
     for batch_id in batch_ids:
         last = _timed(times.look, lambda: log.last_batch(QUERY_ID))
         at = log.next_timestamp(QUERY_ID)
-        done = (
-            [r.moved_to(TransactionState.COMPLETE_COMMIT, at) for r in last.records] if last else []
-        )
+        open_rows = last.records if last else ()
+        done = [row.moved_to(TransactionState.COMPLETE_COMMIT, at) for row in open_rows]
         rows = [*done, *prepared(batch_id, at)]
         _timed(times.append, partial(log.append, QUERY_ID, batch_id, rows))
         _timed(times.maintain, log.maintain)
@@ -116,11 +114,12 @@ def drive(log: TransactionLog, batch_ids: range, times: Times) -> None:
 
 
 def take_turns(old: TransactionLog, young: TransactionLog, appends: int, times: Times) -> Times:
-    """The last batches of one log and the first of another, at the same time."""
+    """Alternate between the last batches of one log and the first of another."""
     young_times = Times()
     window = min(WINDOW, appends // 2)
     for number in range(window):
-        drive(old, range(appends - window + number, appends - window + number + 1), times)
+        last = appends - window + number
+        drive(old, range(last, last + 1), times)
         drive(young, range(number, number + 1), young_times)
     return young_times
 
@@ -133,23 +132,18 @@ def _timed(into: list[float], work: Callable[[], T]) -> T:
 
 
 def totals(times: Times) -> list[float]:
-    """Whole batches: look, append, maintain."""
+    """The milliseconds of whole batches: look, append, maintain."""
     return [sum(parts) for parts in zip(times.look, times.append, times.maintain, strict=True)]
 
 
 def report(times: Times, young: Times, location: Path, seconds: float) -> dict[str, float]:
     """The figures, by name."""
     window = min(WINDOW, len(times.append) // 2)
-    # The very first appends load code; they are not the cost of an append.
+    # The very first appends load code, so they are left out.
     first, last = slice(10, window + 10), slice(-window, None)
     total = totals(times)
-    opened = subprocess.run(
-        [sys.executable, "-c", OPEN, str(location), QUERY_ID],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    fresh = json.loads(opened.stdout)
+    command = [sys.executable, "-c", OPEN, str(location), QUERY_ID]
+    fresh = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     files = [path for path in location.rglob("*") if path.is_file()]
     figures = {
         "appends": len(times.append),
@@ -183,7 +177,7 @@ def report(times: Times, young: Times, location: Path, seconds: float) -> dict[s
 
 
 def broken_bounds(figures: dict[str, float]) -> list[str]:
-    """What is not as promised."""
+    """The broken bounds, as texts."""
     ratios = [name for name in figures if name.endswith("_last_to_young")]
     ratios.append("append_median_last_to_first")
     broken = [f"{n} = {figures[n]:.2f} > {MAX_RATIO}" for n in ratios if figures[n] > MAX_RATIO]
@@ -193,7 +187,7 @@ def broken_bounds(figures: dict[str, float]) -> list[str]:
 
 
 def main() -> int:
-    """Run it; 1 if a bound is broken."""
+    """Measure, print and store the figures. Return 1 if a bound is broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--appends", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=Path("build/bench-log.json"))

@@ -1,10 +1,9 @@
-"""`make bench-quick`: this sink against Spark's own Kafka sink, in one session, taking turns.
+"""`make bench-quick`: this sink against Spark's own Kafka sink, in turns, in one session.
 
-Three ratios. `batch_write_vs_jvm`: records per second of one large micro-batch (1 M records of
-100 bytes), this sink over the peer's, higher is better. `trigger_1_row_vs_jvm`,
-`trigger_1000_rows_vs_jvm`: the time of one trigger in 4 partitions, this sink over the peer's,
-lower is better. The peer writes at least once; this sink exactly once. Both write the same rows,
-interleaved, and the medians count.
+Each figure is a ratio of medians, this sink over Spark's. `batch_write_vs_jvm` compares records per
+second of one large micro-batch (1 M records of 100 bytes): higher is better. `trigger_1_row_vs_jvm`
+and `trigger_1000_rows_vs_jvm` compare the time of one trigger in 4 partitions: lower is better.
+Spark's sink writes at least once, this sink exactly once.
 """
 
 import argparse
@@ -44,7 +43,7 @@ class Bench:
     bootstrap_servers: str
 
     def new_topic(self, name: str) -> str:
-        """A topic of its own for each run, so that none inherits another's segments."""
+        """A new topic for each run, so that no run inherits segments."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
         topic = f"{name}-{time.time_ns()}"
         admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(30)
@@ -53,17 +52,15 @@ class Bench:
     def start(self, rows: DataFrame, sink: str, trigger: dict[str, Any]) -> Any:
         """Start a query that writes `rows` with one of the two sinks."""
         topic = self.new_topic(sink)
-        return (
-            rows.writeStream.format(SINKS[sink])
-            .option("kafka.bootstrap.servers", self.bootstrap_servers)
-            .option("topic", topic)
-            .option("checkpointLocation", str(FOLDER / "checkpoints" / topic))
-            .trigger(**trigger)
-            .start()
-        )
+        options = {
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "topic": topic,
+            "checkpointLocation": str(FOLDER / "checkpoints" / topic),
+        }
+        return rows.writeStream.format(SINKS[sink]).options(**options).trigger(**trigger).start()
 
     def large_batch(self, sink: str, source: Path, records: int) -> float:
-        """Records per second of one micro-batch that holds all of them."""
+        """The records per second of one micro-batch with all rows."""
         rows = self.spark.readStream.schema("key string, value string").parquet(str(source))
         query = self.start(rows, sink, {"availableNow": True})
         query.awaitTermination()
@@ -73,7 +70,7 @@ class Bench:
         return records / (progress["durationMs"]["addBatch"] / 1000)
 
     def triggers(self, sink: str, rows_per_batch: int, batches: int) -> list[float]:
-        """Milliseconds of each trigger, without the first few."""
+        """The milliseconds of each trigger, without the first few."""
         rows = (
             self.spark.readStream.format("rate-micro-batch")
             .option("rowsPerBatch", rows_per_batch)
@@ -93,7 +90,7 @@ class Bench:
 
 
 def main() -> int:
-    """Measure, print a table, write the report; 1 where a bound is broken."""
+    """Measure, print a table, write the report. Return 1 if a bound is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -113,7 +110,7 @@ def main() -> int:
 
 
 def new_session() -> SparkSession:
-    """Two cores, as the machine that the figures are compared on."""
+    """A session with two cores, as on the machine of the published figures."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master("local[2]")
@@ -130,7 +127,7 @@ def new_session() -> SparkSession:
 
 
 def measure(bench: Bench, records: int, rounds: int, batches: int) -> dict[str, Any]:
-    """All measurements, the two sinks taking turns."""
+    """All measurements, the two sinks in turns."""
     source = FOLDER / "rows"
     rows = bench.spark.range(records, numPartitions=PARTITIONS)
     rows.selectExpr(
@@ -141,16 +138,21 @@ def measure(bench: Bench, records: int, rounds: int, batches: int) -> dict[str, 
         "trigger_1_row": in_turns(rounds, lambda sink: bench.triggers(sink, 1, batches)),
         "trigger_1000_rows": in_turns(rounds, lambda sink: bench.triggers(sink, 1000, batches)),
     }
+    return compared(raw)
+
+
+def compared(raw: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
+    """The measurements with their medians, and the ratio of each pair of medians."""
     medians = {
-        name: {sink: statistics.median(values) for sink, values in by_sink.items()}
-        for name, by_sink in raw.items()
+        name: {kind: statistics.median(values) for kind, values in by_kind.items()}
+        for name, by_kind in raw.items()
     }
     ratios = {f"{name}_vs_jvm": m["txnkafka"] / m["jvm"] for name, m in medians.items()}
     return {**ratios, "medians": medians, "raw": raw}
 
 
 def in_turns(rounds: int, run: Callable[[str], list[float]]) -> dict[str, list[float]]:
-    """Warm both sinks up, then measure them in turns, so that both meet the same weather."""
+    """Warm both up, then measure them in turns, so that both meet the same load."""
     found: dict[str, list[float]] = {sink: [] for sink in SINKS}
     for round_number in range(rounds + 1):
         for sink in SINKS:
@@ -161,7 +163,7 @@ def in_turns(rounds: int, run: Callable[[str], list[float]]) -> dict[str, list[f
 
 
 def report(figures: dict[str, Any]) -> int:
-    """Print the table; 1 where a bound is broken."""
+    """Print the table. Return 1 if a bound is broken."""
     broken = 0
     print(f"{'':26}{'jvm':>12}{'txnkafka':>12}{'ratio':>8}  bound")
     for name, (least, most) in BOUNDS.items():

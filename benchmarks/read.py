@@ -1,18 +1,15 @@
-"""`make bench-read`: this source against Spark's own Kafka source, in one session, taking turns.
+"""`make bench-read`: this source against Spark's own Kafka source, in turns, in one session.
 
-2 M records of 100 bytes in 4 partitions. `batch_read_vs_jvm`: records per second of one batch read;
-`stream_read_vs_jvm`: of a stream over the same records in micro-batches of 1 M. All as this source
-over the peer's, higher is better; all read committed records into nowhere.
-
-Besides, without a bound: `small_batches_vs_jvm`, the same in batches of 100,000, where Spark's
-own cost of starting Python tasks counts more than the read. And the largest Python worker in MB,
-which must not depend on the number of records.
+Each ratio compares records per second, this source over Spark's: higher is better. Both read 2 M
+committed records of 100 bytes from 4 partitions. `batch_read_vs_jvm` is one batch read, and
+`stream_read_vs_jvm` a stream in micro-batches of 1 M. `small_batches_vs_jvm` has batches of 100,000
+and no bound, because Spark's start of Python tasks costs more than the read. The memory of the
+largest Python worker must not depend on the number of records.
 """
 
 import argparse
 import json
 import shutil
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +20,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from benchmarks.quick import in_turns, new_session
+from benchmarks.quick import compared, in_turns, new_session
 from spark_eos.testing import EmbeddedKafka
 
 FOLDER = Path("build/bench-read")
@@ -36,7 +33,7 @@ WORKER_MB = 400
 
 
 def main() -> int:
-    """Measure, print a table, write the report; 1 where a bound is broken."""
+    """Measure, print a table, write the report. Return 1 if a bound is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -56,11 +53,10 @@ def main() -> int:
 
 
 def fill(servers: str, records: int) -> None:
-    """Numbered records, by a plain producer."""
+    """Write numbered records with a plain producer."""
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
-    settings = {"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000}
-    producer = Producer(settings)
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000})
     for number in range(records):
         value = f"{number}".ljust(92, "x")
         while True:
@@ -73,7 +69,7 @@ def fill(servers: str, records: int) -> None:
 
 
 def measure(spark: SparkSession, servers: str, records: int, rounds: int) -> dict[str, Any]:
-    """Both kinds of read, the two sources taking turns."""
+    """All kinds of reads, the two sources in turns."""
     kinds: dict[str, Callable[[str], float]] = {
         "batch_read": lambda source: batch(spark, servers, source, records),
         "stream_read": lambda source: stream(spark, servers, source, records, 1_000_000),
@@ -82,16 +78,11 @@ def measure(spark: SparkSession, servers: str, records: int, rounds: int) -> dic
     raw = {
         name: in_turns(rounds, lambda source, run=run: [run(source)]) for name, run in kinds.items()
     }
-    medians = {
-        name: {source: statistics.median(rates) for source, rates in by_source.items()}
-        for name, by_source in raw.items()
-    }
-    ratios = {f"{name}_vs_jvm": m["txnkafka"] / m["jvm"] for name, m in medians.items()}
-    return {**ratios, "worker_mb": largest_worker_mb(), "medians": medians, "raw": raw}
+    return {**compared(raw), "worker_mb": largest_worker_mb()}
 
 
 def options(servers: str) -> dict[str, str]:
-    """The same for both."""
+    """The options of both sources."""
     return {
         "kafka.bootstrap.servers": servers,
         "subscribe": TOPIC,
@@ -101,7 +92,7 @@ def options(servers: str) -> dict[str, str]:
 
 
 def batch(spark: SparkSession, servers: str, source: str, records: int) -> float:
-    """Records per second of one read of everything."""
+    """The records per second of one batch read of all records."""
     started = time.monotonic()
     rows = spark.read.format(FORMATS[source]).options(**options(servers)).load()
     rows.write.format("noop").mode("overwrite").save()
@@ -109,19 +100,11 @@ def batch(spark: SparkSession, servers: str, source: str, records: int) -> float
 
 
 def stream(spark: SparkSession, servers: str, source: str, records: int, most: int) -> float:
-    """Records per second of the triggers that read something."""
-    rows = (
-        spark.readStream.format(FORMATS[source])
-        .options(**options(servers))
-        .option("maxOffsetsPerTrigger", most)
-        .load()
-    )
-    query = (
-        rows.writeStream.format("noop")
-        .option("checkpointLocation", str(FOLDER / f"checkpoint-{time.time_ns()}"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    """The records per second of the triggers that read records."""
+    reader = spark.readStream.format(FORMATS[source]).options(**options(servers))
+    writer = reader.option("maxOffsetsPerTrigger", most).load().writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(FOLDER / f"checkpoint-{time.time_ns()}"))
+    query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     read = [p for p in query.recentProgress if p["numInputRows"] > 0]
     if sum(p["numInputRows"] for p in read) != records:
@@ -130,7 +113,7 @@ def stream(spark: SparkSession, servers: str, source: str, records: int, most: i
 
 
 def largest_worker_mb() -> float:
-    """The most memory that a Python worker of this session ever had."""
+    """The peak memory of the largest Python worker."""
     peaks = [0.0]
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
@@ -139,13 +122,13 @@ def largest_worker_mb() -> float:
             if b"pyspark.daemon" in (folder / "cmdline").read_bytes():
                 status = dict(line.split(":", 1) for line in (folder / "status").open())
                 peaks.append(int(status["VmHWM"].split()[0]) / 1024)
-        except (OSError, KeyError):  # it has just ended
+        except (OSError, KeyError):  # the process has just ended
             continue
     return max(peaks)
 
 
 def report(figures: dict[str, Any]) -> int:
-    """Print the table; 1 where a bound is broken."""
+    """Print the table. Return 1 if a bound is broken."""
     broken = 0
     print(f"{'records/s':22}{'jvm':>12}{'txnkafka':>12}{'ratio':>8}  bound")
     for name, least in LEAST.items():

@@ -1,4 +1,4 @@
-"""`make demo`: a real broker, a real job, a SIGKILL at the worst moment, and a count at the end."""
+"""`make demo`: a real broker, a real job, a SIGKILL after the decision, and a count at the end."""
 
 import json
 import os
@@ -24,7 +24,7 @@ KILL_IN_BATCH = 3
 
 
 class Job:
-    """The job as a process of its own, so that it can be killed."""
+    """The job in its own process, so that it can be killed."""
 
     def __init__(self, bootstrap_servers: str, log: Path) -> None:
         self._log = log
@@ -41,34 +41,34 @@ class Job:
                 | {
                     "PYSPARK_PYTHON": sys.executable,
                     "SPARK_EOS_FAILPOINTS": str((FOLDER / "failpoints").absolute()),
-                    # A JVM that is killed leaves what it has unpacked.
+                    # A killed JVM leaves its temporary files.
                     "JDK_JAVA_OPTIONS": f'"-Djava.io.tmpdir={(FOLDER / "tmp").absolute()}"',
                 },
                 start_new_session=True,
             )
 
     def wait_for(self, path: Path, what: str, timeout_s: float = 120) -> None:
-        """Wait for a file that the job, or Spark for it, writes."""
+        """Wait for a file that the job or Spark writes."""
         deadline = time.monotonic() + timeout_s
         while not path.exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise SystemExit(f"the job did not come to this point: {what}; see {self._log}")
+                raise SystemExit(f"the job did not reach this point: {what}. See {self._log}")
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """SIGKILL of the driver: the program and its JVM."""
+        """Send SIGKILL to the driver: the program and its JVM."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(30)
 
     def finish(self) -> None:
-        """Wait for its good end."""
+        """Wait for the job's success."""
         if self._process.wait(300) != 0:
-            raise SystemExit(f"the job failed; see {self._log}")
+            raise SystemExit(f"the job failed. See {self._log}")
 
 
 def main() -> int:
-    """Run the demo; 0 if each order was invoiced exactly once."""
+    """Run the demo. Return 0 if each order has exactly one invoice."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     for name in ("failpoints", "tmp"):
         (FOLDER / name).mkdir(parents=True)
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def run_and_kill(servers: str) -> tuple[datetime, datetime]:
-    """Run the job, kill it between decision and completion, run it again to its end."""
+    """Run the job, kill it between decision and completion, and run it again to its end."""
     log = FOLDER / "job.log"
     commits, points = FOLDER / "checkpoint" / "commits", FOLDER / "failpoints"
     say("Starting the job: orders -> invoices, one Kafka transaction per partition and batch")
@@ -101,12 +101,11 @@ def run_and_kill(servers: str) -> tuple[datetime, datetime]:
     job.wait_for(points / "decided.reached", "a batch is decided")
     job.kill()
     killed = datetime.now(UTC)
-    stuck = max(
-        int(p.name) for p in (FOLDER / "checkpoint" / "offsets").iterdir() if p.name.isdigit()
-    )
+    offsets = FOLDER / "checkpoint" / "offsets"
+    stuck = max(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
     visible = count_orders(servers, "invoices").total()
-    say(f"Killed the driver with SIGKILL in batch {stuck}: decided in the log, not one of its")
-    say(f"  transactions ended. Readers see {visible} invoices and wait")
+    say(f"Killed the driver with SIGKILL in batch {stuck}. The log has its decision, but all of")
+    say(f"  its transactions are still open. Readers see {visible} invoices and wait")
     say("Starting the job again")
     job = Job(servers, log)
     job.wait_for(commits / str(stuck), "the decided batch is complete")
@@ -117,11 +116,11 @@ def run_and_kill(servers: str) -> tuple[datetime, datetime]:
 
 
 def fill(servers: str) -> None:
-    """Make the topics and the input."""
+    """Create the topics and write the input."""
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.create_topics([NewTopic("orders", 4), NewTopic("invoices", 4)]).values():
         future.result(30)
-    # Its coordinator has just started: that it asks twice is no news for a newcomer.
+    # The coordinator has just started. The client's warning about a retry would only confuse.
     producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 3})
     for number in range(ORDERS):
         order = {"order": f"o-{number:06}", "price": round(5 + number % 997 / 10, 2)}
@@ -133,7 +132,7 @@ def fill(servers: str) -> None:
 
 
 def say(line: str) -> None:
-    """Tell the newcomer what happens."""
+    """Print a line at once."""
     print(line, flush=True)
 
 

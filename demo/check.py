@@ -1,6 +1,6 @@
-"""The judge of the demo: reads both topics with a plain read_committed consumer and counts.
+"""The judge of the demo: count both topics with a plain read_committed consumer.
 
-Knows nothing of the product: Kafka's own client and a dictionary are all it uses.
+The judge uses no code of the product, only Kafka's own client and a dictionary.
 """
 
 import json
@@ -41,11 +41,8 @@ def count_orders(bootstrap_servers: str, topic: str) -> Counter[str]:
 
 
 def verdict(sent: Counter[str], seen: Counter[str]) -> tuple[str, bool]:
-    """The last line of the demo, and whether it is good news."""
-    lost = (sent - seen).total()
-    duplicated = (seen - sent).total()
-    words = "exactly once" if lost == duplicated == 0 else "NOT exactly once"
-    return (
-        f"{words}: {sent.total()} in, {seen.total()} out, {lost} lost, {duplicated} duplicated",
-        lost == duplicated == 0,
-    )
+    """The last line of the demo, and whether each order is there exactly once."""
+    lost, duplicated = (sent - seen).total(), (seen - sent).total()
+    good = lost == duplicated == 0
+    counts = f"{sent.total()} in, {seen.total()} out, {lost} lost, {duplicated} duplicated"
+    return f"{'exactly once' if good else 'NOT exactly once'}: {counts}", good

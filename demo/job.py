@@ -1,5 +1,7 @@
-"""The demo's job: orders in, invoices out, exactly once. Run as a process of its own."""
+"""Driver. The demo's job, in its own process: orders in, invoices out, exactly once."""
 
+import os
+import signal
 import sys
 import threading
 
@@ -7,7 +9,7 @@ from pyspark.sql import SparkSession
 
 
 def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None:
-    """Read every order that is there, a part at a time, and write an invoice for each."""
+    """Read all existing orders in micro-batches, and write an invoice for each."""
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("invoices")
@@ -18,34 +20,21 @@ def main(bootstrap_servers: str, checkpoint: str, orders_per_batch: str) -> None
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    orders = (
-        spark.readStream.format("txnkafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("subscribe", "orders")
-        .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", orders_per_batch)
-        .load()
-    )
+    servers = {"kafka.bootstrap.servers": bootstrap_servers}
+    source = {"subscribe": "orders", "startingOffsets": "earliest"}
+    sink = {"topic": "invoices", "checkpointLocation": checkpoint}
+    reader = spark.readStream.format("txnkafka").options(**servers, **source)
+    orders = reader.option("maxOffsetsPerTrigger", orders_per_batch).load()
     invoices = orders.selectExpr(
         "key",
         "to_json(named_struct('order', get_json_object(string(value), '$.order'),"
         " 'total', round(double(get_json_object(string(value), '$.price')) * 1.2, 2))) AS value",
     )
-    query = (
-        invoices.writeStream.format("txnkafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("topic", "invoices")
-        .option("checkpointLocation", checkpoint)
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    writer = invoices.writeStream.format("txnkafka").options(**servers, **sink)
+    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def _end_with_the_demo() -> None:
-    import os
-    import signal
-
     sys.stdin.read()
     os.killpg(os.getpgid(0), signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""The picture of the demo: every micro-batch over time, drawn from the transaction log."""
+"""The demo's picture: every micro-batch over time, drawn from the transaction log."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ OPEN, DECIDED, KILL, RECOVERY = "#9ecae1", "#3182bd", "#d62728", "#2ca02c"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """When the transactions of a batch began, when it was decided, how many rows it has."""
+    """When a batch began and was decided, and how many rows it has."""
 
     number: int
     began: datetime
@@ -31,60 +31,35 @@ def read_batches(log_location: Path) -> list[Batch]:
     for row in TransactionLog.existing(str(log_location)).records().to_pylist():
         if row["transaction_status"] != TransactionState.PREPARE_COMMIT.wire_name:
             continue
+        number, decided = row["batch_id"], row["entry_timestamp"]
+        began = row["start_timestamp"] or decided
         rows = sum(part["records"] for part in row["transaction_partitions"])
-        number = row["batch_id"]
-        before = found.get(number)
-        began = row["start_timestamp"] or row["entry_timestamp"]
-        found[number] = Batch(
-            number=number,
-            began=began if before is None else min(began, before.began),
-            decided=row["entry_timestamp"],
-            rows=rows if before is None else rows + before.rows,
-        )
+        if (before := found.get(number)) is not None:
+            began, rows = min(began, before.began), rows + before.rows
+        found[number] = Batch(number=number, began=began, decided=decided, rows=rows)
     return [found[number] for number in sorted(found)]
 
 
 def draw(batches: list[Batch], killed: datetime, recovered: datetime, target: Path) -> None:
     """Write the picture to `target`."""
     start = min(batch.began for batch in batches)
+    interrupted = max((b.number for b in batches if b.decided < killed), default=None)
 
     def seconds(at: datetime) -> float:
         return (at - start).total_seconds()
 
     figure, axes = plt.subplots(figsize=(10, 4.5), layout="constrained")
     for batch in batches:
-        interrupted = batch.decided < killed < recovered and batch.number == max(
-            b.number for b in batches if b.decided < killed
-        )
-        end = recovered if interrupted else batch.decided
-        axes.barh(
-            batch.number,
-            max(0.08, seconds(batch.decided) - seconds(batch.began)),
-            left=seconds(batch.began),
-            color=DECIDED,
-            height=0.7,
-        )
-        if interrupted:
-            axes.barh(
-                batch.number,
-                seconds(end) - seconds(batch.decided),
-                left=seconds(batch.decided),
-                color=OPEN,
-                height=0.7,
-                hatch="//",
-                edgecolor="white",
-            )
-            axes.annotate(
-                "decided, not yet complete",
-                (seconds(batch.decided), batch.number),
-                xytext=(6, 12),
-                textcoords="offset points",
-                fontsize=8,
-            )
+        row, began, decided = batch.number, seconds(batch.began), seconds(batch.decided)
+        axes.barh(row, max(0.08, decided - began), left=began, color=DECIDED, height=0.7)
+        if row == interrupted:
+            waiting = {"color": OPEN, "height": 0.7, "hatch": "//", "edgecolor": "white"}
+            axes.barh(row, seconds(recovered) - decided, left=decided, **waiting)
+            text = {"xytext": (6, 12), "textcoords": "offset points", "fontsize": 8}
+            axes.annotate("decided, not yet complete", (decided, row), **text)
+    done = "recovered: the batch completed"
     axes.axvline(seconds(killed), color=KILL, linewidth=2, label="driver killed (SIGKILL)")
-    axes.axvline(
-        seconds(recovered), color=RECOVERY, linewidth=2, label="recovered: the batch completed"
-    )
+    axes.axvline(seconds(recovered), color=RECOVERY, linewidth=2, label=done)
     axes.set(
         xlabel="seconds since the first transaction",
         ylabel="micro-batch",

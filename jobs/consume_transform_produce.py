@@ -1,9 +1,9 @@
 """Topics in, a SQL transform, topics out, exactly once.
 
-Each source of the file is a view; the transform selects the records to write: `value`, and if it
-gives them `key`, `topic` (routing by a column, instead of the option), `partition`, `headers` and
-`timestamp`. A source that is parsed has its fields in the column `data`; rows that do not parse go
-to the dead-letter topic, in the same transaction. See conf/embedded/consume_transform_produce.yaml.
+Each source is a view for the transform. The transform selects the records to write: `value`, and if
+wanted `key`, `topic` (instead of the option), `partition`, `headers` and `timestamp`. With `parse`,
+the fields of a record are in the column `data`. Rows that do not parse go to the dead-letter topic,
+by the same decision. See conf/embedded/consume_transform_produce.yaml.
 """
 
 import sys
@@ -44,7 +44,7 @@ class ConsumeTransformProduce(StreamingJob):
 def query(
     spark: SparkSession, configuration: Configuration[ConsumeTransformProduce]
 ) -> DataStreamWriter:
-    """The query, ready to be started."""
+    """The query, ready to start."""
     job = configuration.job
     letters: list[DataFrame] = []
     for name, source in job.sources.items():

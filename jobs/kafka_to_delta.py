@@ -1,10 +1,10 @@
 """Topics into a Delta table, each record once.
 
-A Kafka transaction cannot span a database. The way that works: the table itself remembers which
-micro-batches it has, by (application, version), in the commit that brings their rows; a batch that
-runs again after a crash is seen and left out. The transform runs on each micro-batch by itself,
-over the view `source`. With `merge` rows replace those with the same key, the newest of a batch.
-Rows that do not parse go to a table of their own. See conf/embedded/kafka_to_delta.yaml.
+A Kafka transaction cannot span a table. So each commit of the table names its micro-batch by
+application and version, and a batch that runs again after a crash is skipped. The transform runs on
+each micro-batch separately, over the view `source`. With `merge` the newest row of a key in a batch
+replaces the row in the table. Rows that do not parse go to another table. See
+conf/embedded/kafka_to_delta.yaml.
 """
 
 import sys
@@ -25,7 +25,7 @@ from spark_eos.job.write import for_each_batch
 
 
 class Merge(Section):
-    """Rows with the same values in `key` replace each other; the last by `order_by` stays."""
+    """Of the rows with equal values in `key`, the last by `order_by` stays."""
 
     key: Annotated[list[str], Field(min_length=1)]
     order_by: Annotated[list[str], Field(min_length=1)]
@@ -48,9 +48,9 @@ class KafkaToDelta(StreamingJob):
 
 
 def query(spark: SparkSession, configuration: Configuration[KafkaToDelta]) -> DataStreamWriter:
-    """The query, ready to be started."""
+    """The query, ready to start."""
     records = read(spark, configuration, "source")
-    transformed(records, configuration)  # so that a wrong one is told before the start
+    transformed(records, configuration)  # reports a wrong transform before the start
     return for_each_batch(records, configuration, MicroBatches())
 
 
@@ -63,7 +63,7 @@ def transformed(records: DataFrame, configuration: Configuration[KafkaToDelta]) 
 
 
 class MicroBatches:
-    """What one run does with each micro-batch."""
+    """The writes of each micro-batch of one run."""
 
     def __init__(self) -> None:
         self._appends: DeltaAppends | None = None  # a new checkpoint has no id before the start
@@ -71,11 +71,10 @@ class MicroBatches:
     def __call__(
         self, records: DataFrame, batch_id: int, configuration: Configuration[KafkaToDelta]
     ) -> None:
-        """A commit of each table, each of which knows whether it has the micro-batch already."""
+        """Commit to each table, unless the table has the micro-batch already."""
         job = configuration.job
         if self._appends is None:
-            name = application(job.name, job.checkpoint)
-            self._appends = DeltaAppends(name, job.checkpoint)
+            self._appends = DeltaAppends(application(job.name, job.checkpoint), job.checkpoint)
         records.persist()
         try:
             rows = transformed(records, configuration)
@@ -90,26 +89,17 @@ class MicroBatches:
 
 
 def merge(rows: DataFrame, table: str, how: Merge) -> None:
-    """Replace rows by their newer ones. To do it again changes nothing."""
+    """Replace rows by newer ones. A repeated merge changes nothing."""
     from delta.tables import DeltaTable
 
     order = Window.partitionBy(*how.key).orderBy(*[F.col(c).desc() for c in how.order_by])
-    newest = rows.withColumn("__rank", F.row_number().over(order)).where("__rank = 1")
-    newest = newest.drop("__rank")
-    target = (
-        DeltaTable.createIfNotExists(rows.sparkSession)
-        .location(table)
-        .addColumns(newest.schema)
-        .execute()
-    )
+    ranked = rows.withColumn("__rank", F.row_number().over(order))
+    newest = ranked.where("__rank = 1").drop("__rank")
+    created = DeltaTable.createIfNotExists(rows.sparkSession).location(table)
+    target = created.addColumns(newest.schema).execute()
     same = " AND ".join(f"old.`{column}` <=> new.`{column}`" for column in how.key)
-    (
-        target.alias("old")
-        .merge(newest.alias("new"), same)
-        .whenMatchedUpdateAll()
-        .whenNotMatchedInsertAll()
-        .execute()
-    )
+    merged = target.alias("old").merge(newest.alias("new"), same)
+    merged.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """The rows of an outbox table to topics, each once, and in order within a key.
 
-A database and Kafka cannot commit together. The way that works: the application writes what is to
-be told into a table of the same database, in its own transaction, and this job writes the rows of
-that table to Kafka. Each micro-batch is one idempotent batch write: all or nothing, and a batch
-that runs again after a crash writes nothing. The transform selects the records from the view
-`outbox`; it must also give the columns of `order_by`. See conf/embedded/outbox_to_kafka.yaml.
+A database and Kafka cannot commit together. So an application writes its messages into an outbox
+table of its database, in its own transaction. This job writes the rows of that table to Kafka. Each
+micro-batch is one idempotent batch write. The transform selects the records from the view `outbox`.
+It must also select the columns of `order_by`. See conf/embedded/outbox_to_kafka.yaml.
 """
 
 import sys
@@ -34,11 +33,11 @@ class OutboxToKafka(StreamingJob):
 
 
 def query(spark: SparkSession, configuration: Configuration[OutboxToKafka]) -> DataStreamWriter:
-    """The query, ready to be started."""
+    """The query, ready to start."""
     job = configuration.job
     with configuration.blame("table"):
         outbox = spark.readStream.format("delta").options(**job.table_options).load(job.table)
-    records(outbox, configuration)  # so that a wrong one is told before the start
+    records(outbox, configuration)  # reports a wrong transform before the start
     return for_each_batch(outbox, configuration, write_batch)
 
 
@@ -46,8 +45,8 @@ def records(outbox: DataFrame, configuration: Configuration[OutboxToKafka]) -> D
     """The rows to write."""
     job = configuration.job
     outbox.createOrReplaceTempView("outbox")
-    spark = outbox.sparkSession
-    rows = select(spark, configuration, job.transform, *job.order_by, needs="order_by")
+    columns = job.order_by
+    rows = select(outbox.sparkSession, configuration, job.transform, *columns, needs="order_by")
     check_records(rows, configuration, blame="transform")
     return rows
 
@@ -55,16 +54,13 @@ def records(outbox: DataFrame, configuration: Configuration[OutboxToKafka]) -> D
 def write_batch(
     outbox: DataFrame, batch_id: int, configuration: Configuration[OutboxToKafka]
 ) -> None:
-    """One micro-batch. Rows of a key are in one task, which sends them in their order."""
+    """Write one micro-batch. One task has all rows of a key, and sends them in order."""
     job = configuration.job
     rows = records(outbox, configuration)
     rows = rows.repartition("key") if "key" in rows.columns else rows.coalesce(1)
-    write_once(
-        rows.sortWithinPartitions(*job.order_by),
-        configuration,
-        application=application(job.name, job.checkpoint),
-        version=batch_id,
-    )
+    name = application(job.name, job.checkpoint)
+    ordered = rows.sortWithinPartitions(*job.order_by)
+    write_once(ordered, configuration, application=name, version=batch_id)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Micro-batches of a query, read from its topic and written to another topic, each once.
 
-The transaction log of the query tells what each micro-batch wrote, so exactly that is read,
-whatever else is in the topic. One micro-batch is one idempotent write: a replay that was stopped
-or killed goes on where it was when it is started again, also if its range was made longer. A job of
-another name writes its whole range once more. See conf/embedded/replay.yaml.
+The query's transaction log names the records of each micro-batch, so no others are read. Each
+micro-batch is one idempotent write. So a stopped or killed replay continues at its next start, also
+with a longer range. A job with another name writes its whole range again. See
+conf/embedded/replay.yaml.
 """
 
 import sys
@@ -23,7 +23,7 @@ from spark_eos.job.write import check_records, write_once
 
 
 class Batches(Section):
-    """Which micro-batches, both ends included."""
+    """The micro-batches, both ends included."""
 
     first: Annotated[int, Field(ge=0)]
     last: Annotated[int, Field(ge=0)]
@@ -31,12 +31,12 @@ class Batches(Section):
     @model_validator(mode="after")
     def _in_order(self) -> "Batches":
         if self.first > self.last:
-            raise ValueError("first is behind last")
+            raise ValueError("first is greater than last")
         return self
 
 
 class SnapshotSource(Section):
-    """The topic that the query wrote, and its log."""
+    """The query's topic and transaction log."""
 
     options: CheckedSnapshotOptions  # type: ignore[valid-type]
 
@@ -53,9 +53,9 @@ class Replay(Job):
 def steps(
     spark: SparkSession, configuration: Configuration[Replay]
 ) -> Iterator[Callable[[], None]]:
-    """A step for each micro-batch, in their order."""
+    """A step for each micro-batch, in order."""
     job = configuration.job
-    # So that what is wrong, or not there, is told before the start.
+    # Reports a wrong transform or a missing micro-batch before the start.
     records(spark, configuration, job.batches.first)
     check_micro_batches(reading(job, job.batches.first, job.batches.last))
     name = application(job)
@@ -66,7 +66,7 @@ def steps(
 
 
 def reading(job: Replay, first: int, last: int) -> dict[str, str]:
-    """The options of a read of these micro-batches."""
+    """The options for a read of these micro-batches."""
     return {
         **job.source.options,
         "includeHeaders": "true",
@@ -77,7 +77,7 @@ def reading(job: Replay, first: int, last: int) -> dict[str, str]:
 
 
 def records(spark: SparkSession, configuration: Configuration[Replay], batch_id: int) -> DataFrame:
-    """The rows that a micro-batch gives."""
+    """The rows of a micro-batch."""
     job = configuration.job
     options = reading(job, batch_id, batch_id)
     spark.read.format("txnkafka").options(**options).load().createOrReplaceTempView("source")
@@ -87,9 +87,9 @@ def records(spark: SparkSession, configuration: Configuration[Replay], batch_id:
 
 
 def application(job: Replay) -> str:
-    """The txnAppId: the job's name. A range that is edited is then not written twice.
+    """The txnAppId: the job's name, so that an edited range is not written twice.
 
-    Release 0.1.0 put the range into it. A replay that was begun by that release goes on under it.
+    Release 0.1.0 added the range to the name. A replay that it began keeps that name.
     """
     older = f"{job.name}:{job.batches.first}-{job.batches.last}"
     return older if has_written(job.sink.options, older) else job.name
@@ -98,13 +98,9 @@ def application(job: Replay) -> str:
 def replay(
     spark: SparkSession, configuration: Configuration[Replay], name: str, batch_id: int
 ) -> None:
-    """One micro-batch."""
-    write_once(
-        records(spark, configuration, batch_id),
-        configuration,
-        application=name,
-        version=batch_id,
-    )
+    """Write one micro-batch."""
+    rows = records(spark, configuration, batch_id)
+    write_once(rows, configuration, application=name, version=batch_id)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Counts by key and window of event time, exactly once from the input topic to the output topic.
 
-Each record of the output is `{"key", "start", "end", "count"}`, keyed by the key. With the output
-mode `append` a window is written once, when the watermark has passed its end; with `update` again
-each time that it changes. See conf/embedded/windowed_counts.yaml.
+Each output record is `{"key", "start", "end", "count"}`, keyed by the key. The output mode `append`
+writes a window once, after the watermark has passed its end. The mode `update` writes a window each
+time that it changes. See conf/embedded/windowed_counts.yaml.
 """
 
 import sys
@@ -40,7 +40,7 @@ class WindowedCounts(StreamingJob):
 
 
 def query(spark: SparkSession, configuration: Configuration[WindowedCounts]) -> DataStreamWriter:
-    """The query, ready to be started."""
+    """The query, ready to start."""
     job = configuration.job
     frame = read(spark, configuration, "source")
     letters = [dead(frame)] if job.source.parse is not None else []
@@ -54,21 +54,12 @@ def query(spark: SparkSession, configuration: Configuration[WindowedCounts]) -> 
 
 
 def counts(events: DataFrame, job: WindowedCounts) -> DataFrame:
-    """The counts as records. A batch frame gives what a stream gives when it has seen all."""
-    window = F.window("event_time", job.window, job.slide)
-    counted = (
-        events.withWatermark("event_time", job.watermark)
-        .groupBy(window.alias("window"), "event_key")
-        .count()
-    )
-    value = F.to_json(
-        F.struct(
-            F.col("event_key").alias("key"),
-            F.col("window.start").alias("start"),
-            F.col("window.end").alias("end"),
-            F.col("count"),
-        )
-    )
+    """The counts as records. A batch frame gives the same as a stream that has read all."""
+    window = F.window("event_time", job.window, job.slide).alias("window")
+    late = events.withWatermark("event_time", job.watermark)
+    counted = late.groupBy(window, "event_key").count()
+    columns = {"event_key": "key", "window.start": "start", "window.end": "end", "count": "count"}
+    value = F.to_json(F.struct(*(F.col(column).alias(name) for column, name in columns.items())))
     return counted.select(F.col("event_key").cast("string").alias("key"), value.alias("value"))
 
 

@@ -1,1 +1,1 @@
-"""The command line: `spark-eos`. One file a command; none of them loads pyspark."""
+"""Command line. `spark-eos`: one file for each command. No command loads pyspark."""

@@ -1,11 +1,11 @@
-"""`spark-eos archive`: pack this environment for `spark-submit --archives`.
+"""Command line. `spark-eos archive`: pack this environment for `spark-submit --archives`.
 
-It is for executors that have Java and nothing else. Unpacked, the archive is a folder that can lie
-anywhere. It holds `bin/python`, the standard library, what spark-eos needs at run time, and each of
-their shared libraries except glibc. It holds nothing that only development needs, and no jars: an
-executor has Spark's own. It holds bytecode, marked as not to be compared with its source: unpacking
-gives the sources new times, and without bytecode each executor would compile a thousand files
-before its first task.
+Executors then need only Java and Spark. The unpacked archive works in any folder. It contains
+`bin/python`, the standard library, the run-time requirements of spark-eos, and their shared
+libraries except glibc. It contains no jars and no development tools.
+
+Bytecode is packed as unchecked. Unpacking changes the times of the sources, so each executor would
+otherwise compile a thousand files before its first task.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from typing import Final
 
 DISTRIBUTION: Final = "spark-eos"
 PACKAGES: Final = ("spark_eos", "pyspark_txnkafka")
-# What runs on a cluster besides: an executor has Spark's jars, and no pyspark.
+# An executor has Spark's jars but no pyspark. The driver may run from the archive too.
 NEEDED_EXTRAS: Final = re.compile(r"\b(?:jobs|pyspark)\b")
 
-# What no running job imports, in the standard library and in packages.
+# No running job imports these, from the standard library or from a package.
 UNUSED: Final = frozenset(
     {"__pycache__", "ensurepip", "idlelib", "include", "lib2to3", "test", "tests", "tkinter"}
     | {"dist-packages", "site-packages", "turtledemo"}
@@ -41,20 +41,20 @@ UNUSED: Final = frozenset(
 UNUSED_FILES: Final = re.compile(r"_(?:ctypes_test|test|tkinter|xx)\w*\.c.*\.so|.*\.(?:a|pth)")
 UNUSED_OF_PYSPARK: Final = frozenset({"bin", "data", "examples", "jars", "python", "sbin"})
 
-# Parts of glibc must fit the machine's loader, so they are the machine's own.
+# glibc must match the machine's loader, so the machine's own is used.
 GLIBC: Final = re.compile(
     r"(?:ld-linux.*|lib(?:anl|c|dl|m|mvec|nsl|pthread|resolv|rt|util))\.so(?:\.\d+)?"
 )
 LIBRARY: Final = re.compile(r"^\s+(\S+) => (/.+) \(0x", re.MULTILINE)
 
-# In the bytecode's header: a hash of the source is there, and need not be looked at.
+# A flag of PEP 552: the header has a hash of the source, and Python does not check it.
 UNCHECKED_HASH: Final = (0b01).to_bytes(4, "little")
-# Any fixed time makes the same archive of the same files. This one no tool takes for a mistake.
+# A fixed time gives equal archives of equal files. Every tool accepts 1980-01-01.
 TIME: Final = 315_532_800
 INTERPRETER: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 LAUNCHER: Final = f"""\
 #!/bin/sh
-# Runs the interpreter beside this file with the libraries of its folder, wherever that is.
+# Runs the interpreter beside this file, with the libraries of the archive.
 self=$0
 while [ -L "$self" ]; do
     target=$(readlink "$self")
@@ -64,7 +64,7 @@ while [ -L "$self" ]; do
     esac
 done
 home=$(CDPATH='' cd -P -- "${{self%/*}}/.." && pwd) || exit 1
-# Found by where the interpreter lies; a home set for another one would lead astray.
+# The interpreter finds its home by its own path. PYTHONHOME may name another one.
 unset PYTHONHOME
 export PYTHONNOUSERSITE=1
 export LD_LIBRARY_PATH="$home/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
@@ -92,10 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def collect() -> dict[str, Path]:
-    """Every file of the archive but the launcher and bytecode, by its name there."""
+    """The files to pack, by their names in the archive. Launcher and bytecode come later."""
     standard = Path(sysconfig.get_path("stdlib"))
     library = standard.relative_to(sys.base_prefix)
-    # The last one is inside of the library; Debian calls it by another name than others do.
+    # The last one is inside the library. Debian has another name for it.
     packages = Path(site.getsitepackages(["/"])[-1]).relative_to("/")
     found = {f"bin/{INTERPRETER}": Path(sys.executable).resolve()}
     found |= {str(library / name): path for name, path in _tree(standard)}
@@ -112,7 +112,7 @@ def collect() -> dict[str, Path]:
 
 
 def write(target: Path, found: dict[str, Path]) -> None:
-    """A tar of these files, in order, each with its bytecode if it is Python."""
+    """Write these files as a tar, in the order of their names, with bytecode for Python files."""
     with (
         target.open("wb") as raw,
         gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as packed,
@@ -134,7 +134,7 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 
 def _bytecode(path: Path, source: bytes) -> bytes | None:
-    """The bytecode that lies beside the source, if it is up to date, else what compiles anew."""
+    """The bytecode beside the source if it is up to date, else newly compiled bytecode."""
     stamp = struct.pack("<III", 0, int(path.stat().st_mtime) & 0xFFFFFFFF, len(source))
     head = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(source)
     there = Path(importlib.util.cache_from_source(str(path)))
@@ -144,12 +144,12 @@ def _bytecode(path: Path, source: bytes) -> bytes | None:
     try:
         return head + marshal.dumps(compile(source, path.name, "exec", dont_inherit=True))
     except (SyntaxError, ValueError):
-        # Some packages carry files for other versions of Python.
+        # Some packages contain files for other versions of Python.
         return None
 
 
 def _tree(root: Path) -> Iterator[tuple[Path, Path]]:
-    """The files below a folder that a running job may need, by their relative names."""
+    """The files below a folder that a running job may need, with their relative names."""
     for folder, below, names in os.walk(root, followlinks=True):
         below[:] = [name for name in below if not _is_unused(name)]
         for name in names:
@@ -159,27 +159,23 @@ def _tree(root: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _is_unused(folder: str) -> bool:
-    # `config-3.11-…` holds what it takes to link against Python.
+    # `config-3.11-…` is for linking against Python.
     return folder in UNUSED or folder.startswith("config-")
 
 
 def _installed(name: str) -> Iterator[tuple[Path, Path]]:
-    """The files of an installed distribution. Of spark-eos only what describes it: where it is
-    installed for development, the rest lies elsewhere.
-    """
     for file in metadata.distribution(name).files or ():
         first, *rest = file.parts
         unused = UNUSED_FILES.fullmatch(file.name) or any(map(_is_unused, file.parts[:-1]))
         if first == ".." or unused or (first == "pyspark" and rest[0] in UNUSED_OF_PYSPARK):
             continue
+        # A development install has the packages of spark-eos elsewhere: `collect` adds them.
         if name != DISTRIBUTION or first.endswith(".dist-info"):
             yield Path(file), Path(str(file.locate()))
 
 
 def _require(name: str, found: set[str]) -> None:
-    """Add a distribution and all that it needs at run time; with what the jobs need, because on a
-    cluster the driver may run from the archive too.
-    """
+    """Add a distribution and all of its run-time requirements."""
     requirements = metadata.requires(name) or ()
     found.add(name)
     for requirement in requirements:
@@ -191,13 +187,13 @@ def _require(name: str, found: set[str]) -> None:
         try:
             _require(other, found)
         except metadata.PackageNotFoundError as missing:
-            # With a marker it is for another platform, or the install would have failed.
+            # A requirement with a marker is for another platform, or pip would have failed.
             if not marker or missing.name != other:
                 raise
 
 
 def _libraries(files: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """What the loader finds for those files that it loads, by the names under which it looks."""
+    """The shared libraries that the loader finds for these files, with the names it looks for."""
     native = [path for path in sorted(files) if ".so" in path.suffixes or path.name == INTERPRETER]
     command = ["ldd", *map(str, native)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)

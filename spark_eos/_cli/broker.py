@@ -1,11 +1,10 @@
-"""`spark-eos broker`: a local Kafka that goes on after the command has returned.
+"""Command line. `spark-eos broker`: a local Kafka that keeps running after the command returns.
 
-    start   start a cluster, or bring the one in the folder back; prints the bootstrap servers
-    status  0 and the bootstrap servers where every node runs; 3 where none or not all of them do
-    stop    0 where nothing runs any more, also where nothing ran before
+    start   starts a new cluster, or the one in the folder; prints the bootstrap servers
+    status  0 and the bootstrap servers if every node runs; else 3
+    stop    0 when no node runs any more, also if none ran before
 
-Which processes belong to the folder is read from the folder, by pid and start time: no process is
-looked for by its name.
+The folder names its processes by pid and start time. No process is found by its name.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ EXIT_NOT_RUNNING = 3
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add this command to the command line."""
-    text = "run a local Kafka for trying things out"
+    text = "run a local Kafka"
     broker = commands.add_parser("broker", help=text, description=f"{text.capitalize()}.")
     actions = broker.add_subparsers(title="actions", metavar="action", required=True)
 
@@ -46,16 +45,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def start(arguments: argparse.Namespace) -> int:
-    """Start the cluster; a second start of a cluster that runs is an error that names its pids."""
-    cluster = EmbeddedKafka(
-        arguments.folder, arguments.nodes, dict(arguments.properties), how=launch.detached
-    ).start()
-    print(cluster.bootstrap_servers)
+    """Start the cluster. A cluster that runs already is an error that names its pids."""
+    properties = dict(arguments.properties)
+    cluster = EmbeddedKafka(arguments.folder, arguments.nodes, properties, how=launch.detached)
+    print(cluster.start().bootstrap_servers)
     return EXIT_DONE
 
 
 def status(arguments: argparse.Namespace) -> int:
-    """Tell what runs."""
+    """Print which nodes run."""
     cluster = running.look(arguments.folder)
     if cluster is None or not cluster.pids:
         print(f"not running: {arguments.folder}")
@@ -69,7 +67,7 @@ def status(arguments: argparse.Namespace) -> int:
 
 
 def stop(arguments: argparse.Namespace) -> int:
-    """Stop what runs."""
+    """Stop every node."""
     stopped = running.stop(arguments.folder)
     print(f"stopped: pids {stopped}" if stopped else f"not running: {arguments.folder}")
     return EXIT_DONE

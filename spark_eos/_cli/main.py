@@ -1,15 +1,9 @@
-"""`spark-eos`: read the arguments, run one command, turn its outcome into an exit code.
+"""Command line. `spark-eos`: parse the arguments, run one command, return its exit code.
 
-    0  done
-    1  the command could not do it; one line on stderr says why and what to do
-    2  wrong arguments
-    3  asked about something that is not running
-
+The exit codes are in the epilog below. A failed command prints one line: why, and what to do.
 A command is a module with `add_to(commands)`, which adds its parser and sets `run`, a function from
 the parsed arguments to an exit code.
 """
-
-from __future__ import annotations
 
 import argparse
 import sys
@@ -25,7 +19,7 @@ COMMANDS = (broker, archive)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line, as one parser."""
+    """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="spark-eos",
         description="Exactly-once Kafka for PySpark Structured Streaming.",

@@ -1,7 +1,7 @@
-"""Driver. A look at the cluster before a job starts: what it names is there, and it is allowed.
+"""Driver. Before the start: check that the cluster has what a job names, and allows it.
 
-Read only. What Spark would say of the first batch, in a stack of a Python worker, is said here in a
-line, before anything runs.
+The check only reads. Without it, Spark reports such a mistake in the first batch, as the stack of a
+Python worker. With it, the job reports one line before anything runs.
 """
 
 from collections.abc import Iterator
@@ -26,22 +26,20 @@ from spark_eos.job.sections import VERSION, BatchSink, DeadLetter, Job, Section,
 
 
 def preflight(job: Job) -> None:
-    """Raise for a topic that is missing, a login that is refused, a limit that is passed."""
+    """Raise for a missing topic, a refused login or an exceeded limit of the cluster."""
     sections = list(_sections(job))
-    sinks = [_write_options(section) for section in sections]
+    sinks = [found for found in map(_write_options, sections) if found is not None]
     for section in sections:
         if isinstance(section, Source):
-            options = stream_options(section.options)
-            resolve_partitions(read_session_of(options))
+            resolve_partitions(read_session_of(stream_options(section.options)))
     for written in sinks:
-        if written is not None:
-            cluster = Cluster(written.client)
-            deadline = Deadline.after_ms(written.api_timeout_ms)
-            transactional = isinstance(written, SinkOptions | BatchWriteOptions)
-            (check_cluster if transactional else check_topic)(written, cluster, deadline)
-            for section in sections:
-                if isinstance(section, DeadLetter):
-                    cluster.metadata.partition_counts([section.topic], deadline)
+        cluster = Cluster(written.client)
+        deadline = Deadline.after_ms(written.api_timeout_ms)
+        transactional = isinstance(written, SinkOptions | BatchWriteOptions)
+        (check_cluster if transactional else check_topic)(written, cluster, deadline)
+        for section in sections:
+            if isinstance(section, DeadLetter):
+                cluster.metadata.partition_counts([section.topic], deadline)
 
 
 def _write_options(section: Section) -> WriteOptions | None:
@@ -55,12 +53,8 @@ def _write_options(section: Section) -> WriteOptions | None:
 def _sections(value: Any) -> Iterator[Section]:
     if isinstance(value, Section):
         yield value
-    children = (
-        [getattr(value, name) for name in type(value).model_fields]
-        if isinstance(value, BaseModel)
-        else value.values()
-        if isinstance(value, dict)
-        else ()
-    )
-    for child in children:
-        yield from _sections(child)
+    if isinstance(value, BaseModel):
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, dict):
+        for child in value.values():
+            yield from _sections(child)

@@ -1,8 +1,7 @@
-"""Driver. A clean stop: SIGTERM (or Ctrl-C) lets the batch that runs end, then the query stops.
+"""Driver. A clean stop: on SIGTERM or Ctrl-C the running batch ends, then the query stops.
 
-Under spark-submit the JVM is the process that an operator knows, and by itself it would answer
-SIGTERM by tearing down everything in the middle of a batch. So the request is taken in both, in
-Python and in the JVM. Nothing would be lost either way; this way nothing has to be recovered.
+Python and the JVM both take SIGTERM. Under spark-submit the JVM is the parent process, and its own
+handler tears down the session in the middle of a batch. See docs/design/jobs.md.
 """
 
 import logging
@@ -20,7 +19,7 @@ _LOOK_EVERY_S: Final = 0.01
 
 
 class Stop:
-    """Whether the job is to stop. A second request does not wait for the batch."""
+    """The request to stop a job. A second request does not wait for the batch."""
 
     def __init__(self) -> None:
         self.at_once = False
@@ -28,20 +27,20 @@ class Stop:
 
     @property
     def is_requested(self) -> bool:
-        """Whether somebody wants the job to stop."""
+        """Whether the job is to stop."""
         return self._requested.is_set()
 
     def request(self) -> None:
-        """Stop after the batch that runs; the second time, at once."""
+        """Stop after the running batch; the second time, at once."""
         self.at_once = self.is_requested
         self._requested.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a request, and say whether there is one."""
+        """Wait for a request. Return whether there is one."""
         return self._requested.wait(seconds)
 
     def listen(self) -> None:
-        """Take the signals that this process gets."""
+        """Take the signals of this process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.request())
 
@@ -56,7 +55,7 @@ class Stop:
 
 
 class _Handler:
-    """What the JVM calls."""
+    """The JVM calls this handler through py4j."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -65,22 +64,20 @@ class _Handler:
         self._stop.request()
 
     class Java:
-        """For py4j."""
-
         implements = ("sun.misc.SignalHandler",)
 
 
 def finish_batch(query: "StreamingQuery", stop: Stop, timeout_s: float) -> None:
-    """Stop a query between two batches, or where it is when the time is over.
+    """Stop a query between two batches, or at once when the time is over.
 
-    Spark has no such call. The next batch may have begun when this one is seen to have ended: it
-    has then got no further than its plan, and runs again after the next start.
+    Spark has no such call. At that time the next batch may have begun, but not passed its plan. It
+    runs again after the next start.
     """
     deadline = time.monotonic() + timeout_s
     running = _last_batch(query)
     while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == running:
         if stop.at_once or time.monotonic() >= deadline:
-            _LOG.warning("the batch that runs is given up: it runs again after the next start")
+            _LOG.warning("the running batch is given up. It runs again after the next start")
             break
         time.sleep(_LOOK_EVERY_S)
     query.stop()

@@ -1,7 +1,7 @@
-"""Driver. Try again after a failure that a new try may mend; stop for good where a person must act.
+"""Driver. The supervised run: retry, or stop for good if a person must act.
 
-A restart is always safe: recovery finds what the failed run left. So whatever is not known to need
-a person is tried again, with pauses that grow, until a number of tries in a row brought nothing.
+A restart is always safe, because recovery completes or aborts what the failed run left. So every
+failure that needs no person is retried, with growing pauses, up to a limit of failures in a row.
 """
 
 import logging
@@ -20,8 +20,8 @@ from spark_eos.job.sections import Restart
 
 _LOG = logging.getLogger(__name__)
 
-# As Python's traceback names an error: the qualified name begins the line. The same name in another
-# module, or inside of some other text, says nothing.
+# Python's traceback starts the line of an error with its qualified name. The same class name of
+# another module, or within another text, must not match.
 _RAISED = re.compile(r"^([A-Za-z_]\w*(?:\.\w+)+)(?=:|$)", re.MULTILINE)
 _OWN = re.compile(r"^spark_eos\.errors\.(\w+: .*)$", re.MULTILINE)
 
@@ -35,7 +35,7 @@ class Exit(int, Enum):
     NEEDS_A_PERSON = 4
 
 
-# What no further try can mend, and what the job's exit code says then.
+# A retry cannot repair these. The job ends with the exit code.
 _FOR_GOOD: Final = {
     errors.FencedError: Exit.NEEDS_A_PERSON,
     errors.OperatorError: Exit.NEEDS_A_PERSON,
@@ -53,10 +53,10 @@ class RunResult:
 
 
 def verdict(error: Exception) -> Exit | None:
-    """What the job must exit with; None where another try may help.
+    """The exit code of a job that must end, or None if a retry may help.
 
-    An error of a Python worker reaches the driver as text, with the names of all that were raised.
-    A JVM that is gone does not come back: then it is for whoever started the job to start it again.
+    An error of a Python worker reaches the driver as a text with the names of all raised errors.
+    A lost JVM does not come back, so only a new start of the job helps.
     """
     if isinstance(error, ConnectionError | Py4JNetworkError):
         return Exit.GAVE_UP
@@ -68,17 +68,16 @@ def verdict(error: Exception) -> Exit | None:
 
 
 def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: Stop) -> Exit:
-    """Run until it ends well, is stopped, or is not worth another try."""
+    """Run until an attempt succeeds, the job is stopped, or a retry makes no sense."""
     failures = 0
     while True:
         ended = attempt()
         if ended.error is None:
             return Exit.DONE
         if stop.is_requested:
-            _LOG.warning("stopped, after: %s", reason(ended.error))
+            _LOG.warning("stopped after: %s", reason(ended.error))
             return Exit.DONE
-        exit_code = verdict(ended.error)
-        if exit_code is not None:
+        if (exit_code := verdict(ended.error)) is not None:
             _LOG.error("stopped for good: %s", reason(ended.error))
             return exit_code
         failures = 1 if ended.progressed else failures + 1
@@ -86,13 +85,13 @@ def supervise(attempt: Callable[[], RunResult], restart: Restart, stop: Stop) ->
             _LOG.error("gave up after %d failures in a row: %s", failures, reason(ended.error))
             return Exit.GAVE_UP
         pause_s = min(restart.longest_pause_s, restart.first_pause_s * 2 ** (failures - 1))
-        _LOG.warning("try %d in %.1f s, after: %s", failures, pause_s, reason(ended.error))
+        _LOG.warning("retry %d in %.1f s after: %s", failures, pause_s, reason(ended.error))
         if stop.wait(pause_s):
             return Exit.DONE
 
 
 def reason(error: Exception) -> str:
-    """The line of an error's text that says what happened: its own, not that of Spark around it."""
+    """The line that says what happened: this package's own if there is one, else the first."""
     text = str(error)
     if isinstance(error, errors.SparkEosError):
         return text

@@ -1,11 +1,8 @@
-"""Driver. A job's command line, its dry run, and its supervised run.
+"""Driver. A job's command line, its dry run and its supervised run.
 
-spark-submit jobs/<job>.py [--dry-run] <file>
+    spark-submit jobs/<job>.py [--dry-run] <file>
 
-0  done, or stopped by SIGTERM
-1  gave up: a number of tries in a row failed
-2  wrong arguments, or a wrong configuration: nothing was started
-4  stopped for good: a person has to decide, the last line says what
+The exit codes are in the epilog below and in docs/jobs.md.
 """
 
 import argparse
@@ -39,10 +36,7 @@ def run_query(
     build: Callable[[SparkSession, Configuration[Any]], DataStreamWriter],
     settings: Mapping[str, str] | None = None,
 ) -> int:
-    """A streaming job: `build` makes the query, and it is started as often as it has to be.
-
-    `build` must touch nothing: the dry run calls it too.
-    """
+    """Run a streaming job. `build` makes the query before each start, and has no side effects."""
 
     def run(writer: DataStreamWriter, job: Job, stop: Stop) -> RunResult:
         query, progress = writer.start(), _Progress()
@@ -54,7 +48,7 @@ def run_query(
             query.awaitTermination()
             progress.report(query)
         except Exception as error:
-            with suppress(Exception):  # a JVM that is gone answers nothing
+            with suppress(Exception):  # a lost JVM does not answer
                 progress.report(query)
                 query.stop()
             return RunResult(error, progressed=progress.rows > 0)
@@ -69,7 +63,7 @@ def run_batch(
     plan: Callable[[SparkSession, Configuration[Any]], Iterable[Callable[[], None]]],
     settings: Mapping[str, str] | None = None,
 ) -> int:
-    """A batch job: `plan` gives the steps, each of which can be done again. It touches nothing."""
+    """Run a batch job. `plan` returns steps that can be repeated, and has no side effects."""
 
     def run(steps: Iterable[Callable[[], None]], _job: Job, stop: Stop) -> RunResult:
         done = 0
@@ -95,7 +89,7 @@ def _main(
 ) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    # It would print a page of JSON for each mistake in SQL, which is told in a line below.
+    # This logger prints a page of JSON for each mistake in SQL. The job reports it in one line.
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     arguments = _arguments(description, sys.argv[1:])
     stop = Stop()
@@ -108,7 +102,7 @@ def _main(
     job = configuration.job
 
     def checked() -> Any:
-        """What is to be run, when all that can be checked before is checked."""
+        """Build what is to run, and check everything that can be checked before."""
         spark = _session(job, settings)
         stop.listen_in_jvm(spark)
         built = build(spark, configuration)
@@ -135,7 +129,7 @@ def _dry_run(checked: Callable[[], Any], file: Path) -> Exit:
     except Exception as error:
         print(reason(error), file=sys.stderr)
         return verdict(error) or Exit.GAVE_UP
-    print(f"{file}: all is well, and nothing was touched")
+    print(f"{file}: no mistake was found, and nothing was touched")
     return Exit.DONE
 
 
@@ -152,18 +146,15 @@ def _arguments(description: str | None, given: Sequence[str]) -> argparse.Namesp
 
 
 def _session(job: Job, settings: Mapping[str, str]) -> SparkSession:
-    """The session; a new one where the cluster has ended the last."""
+    """The session of the job, re-created if the cluster has ended the last one."""
     running = SparkSession.getActiveSession()
     if running is not None and running.sparkContext._jsc.sc().isStopped():
         running.stop()
-    builder = SparkSession.builder.appName(job.name)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return SparkSession.builder.appName(job.name).config(map=dict(settings)).getOrCreate()
 
 
 class _Progress:
-    """Tells of each batch once."""
+    """Logs each batch once."""
 
     def __init__(self) -> None:
         self._last = -1
@@ -172,7 +163,7 @@ class _Progress:
     def report(self, query: StreamingQuery) -> None:
         newest = query.lastProgress
         if newest is None or newest["batchId"] <= self._last:
-            return  # to fetch all of them takes a while
+            return  # without a new batch: `recentProgress` is slow to fetch
         for progress in query.recentProgress:
             if progress["batchId"] <= self._last or not progress["numInputRows"]:
                 continue

@@ -1,7 +1,7 @@
-"""Driver. A job's file: YAML in, a checked model out, or every mistake at once with its line.
+"""Driver. A job's file: from YAML to a checked model, or to every mistake with its line.
 
-`${NAME}` and `${NAME:-default}` are taken from the environment, so that no secret has to be in a
-file. A section `kafka` holds what all sources and sinks of the file have in common.
+`${NAME}` and `${NAME:-default}` come from the environment, so that no secret has to be in a file.
+The section `kafka` has the client settings that all sources and sinks share.
 """
 
 import re
@@ -19,15 +19,15 @@ from spark_eos.errors import OptionError
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_TEXTS = {"extra_forbidden": "is not known here", "missing": "is missing"}
+_TEXTS = {"extra_forbidden": "is an unknown key", "missing": "is missing"}
 _YAML: Final = "tag:yaml.org,2002:"
-_WRITTEN: Final = ("str", "bool", "int", "float", "timestamp")  # kinds that are texts here
+_WRITTEN: Final = ("str", "bool", "int", "float", "timestamp")  # read as texts
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileMistake:
-    """One thing to correct, and where."""
+    """One mistake in a file, and its place."""
 
     line: int
     where: str
@@ -39,13 +39,12 @@ class ConfigurationError(OptionError):
 
     def __init__(self, path: Path, mistakes: list[FileMistake]) -> None:
         found = sorted(set(mistakes))
-        super().__init__(
-            "\n".join(f"{path}:{m.line}: {m.where}{': ' if m.where else ''}{m.text}" for m in found)
-        )
+        lines = (f"{path}:{m.line}: {m.where}{': ' if m.where else ''}{m.text}" for m in found)
+        super().__init__("\n".join(lines))
 
 
 class Key(str):
-    """A key of the file that knows its line."""
+    """A key of the file, with its line."""
 
     __slots__ = ("line",)
 
@@ -54,7 +53,7 @@ class Key(str):
 
 @dataclass(frozen=True, slots=True)
 class Configuration(Generic[Model]):
-    """A file that was read, and the lines of its parts."""
+    """A checked file, with the lines of its keys."""
 
     path: Path
     job: Model
@@ -62,18 +61,17 @@ class Configuration(Generic[Model]):
 
     @contextmanager
     def blame(self, *place: str) -> Iterator[None]:
-        """What Spark or the sink refuses in here is a mistake at this place of the file."""
+        """Report an error of Spark or of an option as a mistake at this place of the file."""
         try:
             yield
         except (PySparkException, OptionError) as error:
             line, where = _line_of(self.data, place), ".".join(place)
-            raise ConfigurationError(
-                self.path, [FileMistake(line, where, first_line(error))]
-            ) from None
+            wrong = FileMistake(line, where, first_line(error))
+            raise ConfigurationError(self.path, [wrong]) from None
 
 
 def first_line(error: BaseException) -> str:
-    """Without the plan or the stack that Spark puts below."""
+    """The text of an error without Spark's plan or stack below it."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
@@ -106,37 +104,33 @@ def _read(
     try:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            wrong = FileMistake(1, "", "a job's file is a mapping: 'name: ...' and so on")
+            wrong = FileMistake(1, "", "a job's file is a mapping, such as 'name: ...'")
             raise ConfigurationError(path, [wrong])
-        # An alias is the node that it names: once for each node, not for each place.
+        # An alias and its anchor are one node. A substituted value must not be substituted again.
         for node in {id(node): node for node in _nodes(root)}.values():
             _substitute(node, environment, mistakes)
         data = _construct(loader, root, mistakes)
     except yaml.YAMLError as error:
         raise ConfigurationError(path, [_syntax(error)]) from None
     except RecursionError:
-        wrong = FileMistake(1, "", "a part of the file holds itself, or is nested too deeply")
+        wrong = FileMistake(1, "", "a part of the file contains itself, or is nested too deeply")
         raise ConfigurationError(path, [wrong]) from None
     return dict(data)
 
 
 def _syntax(error: yaml.YAMLError) -> FileMistake:
     mark = getattr(error, "problem_mark", None)
-    return FileMistake(
-        mark.line + 1 if mark else 1, "", f"no YAML: {getattr(error, 'problem', None) or error}"
-    )
+    text = f"not valid YAML: {getattr(error, 'problem', None) or error}"
+    return FileMistake(mark.line + 1 if mark else 1, "", text)
 
 
 def _nodes(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
     """Every scalar below a node."""
     if isinstance(node, yaml.ScalarNode):
         yield node
-    elif isinstance(node, yaml.MappingNode):
-        for _, value in node.value:
-            yield from _nodes(value)
     else:
         for item in node.value:
-            yield from _nodes(item)
+            yield from _nodes(item[1] if isinstance(node, yaml.MappingNode) else item)
 
 
 def _substitute(
@@ -155,39 +149,39 @@ def _substitute(
 
 
 def _construct(loader: yaml.SafeLoader, node: yaml.Node, mistakes: list[FileMistake]) -> Any:
-    """Texts, lists and mappings. The YAML library would let the second of two equal keys win."""
+    """Texts, lists and mappings. Of two equal keys the YAML library would keep only the second."""
     if isinstance(node, yaml.SequenceNode):
         return [_construct(loader, item, mistakes) for item in node.value]
     if isinstance(node, yaml.ScalarNode):
         return _scalar(loader, node)
     found: dict[Key, Any] = {}
     for key_node, value_node in node.value:
-        key = Key(key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
-        key.line = key_node.start_mark.line + 1
+        name = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
+        key = _key(name, key_node.start_mark.line + 1)
         if key in found:
-            mistakes.append(FileMistake(key.line, key, "is there twice"))
+            mistakes.append(FileMistake(key.line, key, "is given twice"))
         found[key] = _construct(loader, value_node, mistakes)
     return found
 
 
 def _scalar(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
-    """What was written, as a text; the model makes numbers of what has to be one.
+    """A value as it is written. The model converts numbers.
 
-    YAML's own reading would change texts without a word: a user 00123 is 83, a password on is True.
+    YAML would change texts without a warning: a user 00123 becomes 83, a password on becomes True.
     """
     kind = node.tag.removeprefix(_YAML)
     if kind == "bool" and node.value.lower() in ("true", "false"):
-        return node.value.lower()  # as Spark writes option values
+        return node.value.lower()  # as in Spark's options
     return node.value if kind in _WRITTEN else loader.construct_object(node)
 
 
 def _share_kafka(data: dict[Key, Any]) -> None:
-    """Give the client settings of the section `kafka` to every source and sink without its own."""
+    """Add the settings of the section `kafka` to each source and sink that lacks them."""
     shared = data.get(Key("kafka"))
     if isinstance(shared, dict):
-        prefixed = {_renamed(key, f"kafka.{key}"): value for key, value in shared.items()}
+        prefixed = {_key(f"kafka.{key}", key.line): value for key, value in shared.items()}
         for options in _options(data):
-            own = {key.lower() for key in options}  # as Spark's option maps, which know no case
+            own = {key.lower() for key in options}  # Spark's option maps ignore case
             options |= {key: value for key, value in prefixed.items() if key.lower() not in own}
 
 
@@ -199,10 +193,10 @@ def _options(data: Any) -> Iterator[dict[Key, Any]]:
             yield from _options(value)
 
 
-def _renamed(key: Key, name: str) -> Key:
-    renamed = Key(name)
-    renamed.line = key.line
-    return renamed
+def _key(name: str, line: int) -> Key:
+    key = Key(name)
+    key.line = line
+    return key
 
 
 def _line_of(data: Any, place: tuple[Any, ...]) -> int:

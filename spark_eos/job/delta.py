@@ -1,4 +1,4 @@
-"""Driver. What the jobs with a Delta table on one side share."""
+"""Driver. The parts of jobs that read or write a Delta table."""
 
 import json
 from typing import Final
@@ -16,16 +16,15 @@ DELTA_SETTINGS: Final = {
 }
 # A file of the checkpoint, beside those of Spark.
 _FIRST_NAME: Final = "txn_app_name"
-# So many commits of the table are looked at. The job's own last one is among the newest, unless
-# others write to the table far more often.
+# How many commits are searched for the job's last one. Only far busier writers could hide it.
 _COMMITS: Final = 1000
 
 
 def application(name: str, checkpoint: str) -> str:
-    """The txnAppId of the micro-batches of the job `name`.
+    """The txnAppId of a job's micro-batches.
 
-    A job may be renamed, so the checkpoint keeps the name under which the job wrote first. A job
-    knows its checkpoint, so it reads the query's id there: that also works in Spark Connect.
+    A job may be renamed, so the checkpoint keeps its first name. The query id is read from the
+    checkpoint too, which also works with Spark Connect.
     """
     found = Checkpoint(checkpoint)
     return txn_app_id(found.keep(_FIRST_NAME, name), found.query_id())
@@ -34,42 +33,39 @@ def application(name: str, checkpoint: str) -> str:
 class DeltaAppends:
     """The appends of one run of a job, each micro-batch once.
 
-    Delta leaves out a write whose version the table has already, and does not compare the rows. A
-    checkpoint that was restored from a backup gives those versions to other rows, which would then
-    be lost. So each commit says what its micro-batch has read, and that is compared first.
+    Delta skips a version that the table has, and compares nothing. A restored checkpoint gives that
+    version to other rows, which would be lost. So each commit carries the digest of its
+    micro-batch's input, and `append` compares it. See docs/design/jobs.md.
     """
 
     def __init__(self, application: str, checkpoint: str) -> None:
         self._application = application
         self._checkpoint = Checkpoint(checkpoint)
-        self._written: dict[str, dict[int, str]] = {}  # of each table, when the run began
+        self._written: dict[str, dict[int, str]] = {}  # by table, as of its first append
 
     def append(self, rows: DataFrame, table: str, batch_id: int) -> None:
-        """Add rows, unless the table has this micro-batch already."""
+        """Append rows, unless the table has this micro-batch already."""
         read = self._checkpoint.input_digest(batch_id)
         if table not in self._written:
             self._written[table] = _written(rows.sparkSession, table, self._application)
         written = self._written[table]
         if batch_id <= max(written, default=-1) and written.get(batch_id) != read:
             raise NonDeterministicReplayError(
-                f"the Delta table '{table}' has micro-batch {batch_id} of this job already, and the"
-                " micro-batch that runs now has read other offsets: the checkpoint"
-                f" '{self._checkpoint.location}' was restored from a backup, or was edited. Nothing"
-                " was written. Put the newest checkpoint back. Where it is gone, start with a new"
-                " checkpoint, and with startingOffsets behind what is in the table"
+                "the Delta table '{table}' has micro-batch {batch_id} of this job already, but with"
+                " other offsets. The checkpoint '{checkpoint}' was restored or edited. Nothing was"
+                " written. Put the newest checkpoint back. If it is lost, use a new checkpoint, and"
+                " set startingOffsets to the offsets after those in the table",
+                table=table,
+                batch_id=batch_id,
+                checkpoint=self._checkpoint.location,
             )
         version = {"txnAppId": self._application, "txnVersion": str(batch_id)}
-        (
-            rows.write.format("delta")
-            .mode("append")
-            .options(**version)
-            .option("userMetadata", json.dumps({**version, "input": read}))
-            .save(table)
-        )
+        options = {**version, "userMetadata": json.dumps({**version, "input": read})}
+        rows.write.format("delta").mode("append").options(**options).save(table)
 
 
 def _written(spark: SparkSession, table: str, application: str) -> dict[int, str]:
-    """What the newest micro-batches in the table have read."""
+    """The input digests of the job's newest micro-batches in the table."""
     from delta.tables import DeltaTable
 
     if not DeltaTable.isDeltaTable(spark, table):
@@ -81,7 +77,7 @@ def _written(spark: SparkSession, table: str, application: str) -> dict[int, str
 
 
 def _commit(user_metadata: str | None) -> dict[str, str]:
-    """What this module has said of a commit. Others may write anything there."""
+    """The metadata of a commit of this module. Other writers may store anything there."""
     try:
         found = json.loads(user_metadata or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Driver. What a replay of micro-batches asks the transaction logs before it starts."""
+"""Driver. Before a replay: the checks of both transaction logs."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ from spark_eos._source.filters import Pushed
 
 
 def check_micro_batches(options: Mapping[str, str]) -> None:
-    """Raise unless each micro-batch that a read with these options names can be read."""
+    """Raise unless each micro-batch of a read with these options can be read."""
     plan_ranges(read_session_of(batch_options(options)), Pushed())
 
 
 def has_written(sink: Mapping[str, str], application: str) -> bool:
-    """Whether the log of a batch sink knows the application."""
+    """Whether the log of a batch sink has the application."""
     options = batch_write_options({**sink, "txnAppId": application, "txnVersion": "0"})
     if not isinstance(options, BatchWriteOptions) or options.transaction_log is None:
-        return False  # at least once: nothing is remembered
+        return False  # a write without a log is remembered nowhere
     log = options.transaction_log
     return log_exists(log, {}) and TransactionLog.existing(log).knows(options.query_id)

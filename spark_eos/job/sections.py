@@ -1,4 +1,4 @@
-"""Driver. The parts that jobs' files are made of."""
+"""Driver. The sections of a job's file."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ Check = Callable[[Mapping[str, str]], Any]
 
 
 class Section(BaseModel):
-    """A part of a file: nothing in it is unknown, nothing changes later."""
+    """A part of a file: no unknown key is accepted, and no value changes later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -30,23 +30,21 @@ class Section(BaseModel):
 def checked(check: Check) -> Any:
     """The type of a section `options` that this check accepts.
 
-    A mistake is put into the list that the file's reader brought along, with the line of its key:
-    so that it is told beside those of all other sections, and never with a value, which may be a
-    secret.
+    Mistakes go into the list of the file's reader, each with the line of its key. So one error has
+    those of all sections, and pydantic never prints a value, which may be a secret.
     """
 
     def validate(value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, dict):
-            return value  # of the wrong type, and the model says so
+            return value  # pydantic reports the wrong type
         mistakes: list[FileMistake] = info.context if info.context is not None else []
         lines = {key.lower(): key.line for key in value}
-        # Those with a prefix may be of the section `kafka`.
+        # Keys with this prefix may come from the section `kafka`.
         first = min((lines[n] for n in lines if not n.startswith("kafka.")), default=1)
         options = {str(name): given for name, given in value.items() if isinstance(given, str)}
         empty = [name for name in value if name not in options]
-        for name in empty:
-            text = "has no value: one text or number is expected"
-            mistakes.append(FileMistake(name.line, name, text))
+        expected = "has no value: one text or number is expected"
+        mistakes += (FileMistake(name.line, name, expected) for name in empty)
         try:
             check(options)
         except OptionError as error:
@@ -60,35 +58,33 @@ def checked(check: Check) -> Any:
 
 
 def _with(check: Check, **job_sets: str) -> Check:
-    """The check, with options beside the user's that the job itself sets."""
+    """The check, with more options that the job itself sets."""
+    own = {name.lower() for name in job_sets}
 
     def validate(options: Mapping[str, str]) -> Any:
         for name in options:
-            for own in job_sets:
-                if name.lower() == own.lower():
-                    raise OptionError(
-                        "option {option} cannot be given: the job sets it", option=name
-                    )
+            if name.lower() in own:
+                raise OptionError("option {option} cannot be given: the job sets it", option=name)
         return check({**options, **job_sets})
 
     return validate
 
 
-Texts = dict[str, str]  # options that somebody else checks
+Texts = dict[str, str]  # options that are checked elsewhere
 
 CheckedStreamOptions = checked(stream_options)
 CheckedSinkOptions = checked(sink_options)
 CheckedSnapshotOptions = checked(
     _with(batch_options, **{"isolation.level": "snapshot", "startingBatch": "0"})
 )
-# A job sets both; what they are makes no difference to a check.
+# A job sets both. Their values make no difference to a check.
 VERSION = {"txnAppId": "job", "txnVersion": "0"}
 CheckedBatchSinkOptions = checked(_with(batch_write_options, **VERSION))
 
 
 def _identifier(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
-        raise ValueError("letters, digits and '_' are accepted, it is a name in SQL")
+        raise ValueError("a name in SQL has letters, digits and '_', and starts with no digit")
     return value
 
 
@@ -99,7 +95,7 @@ class Parse(Section):
     """How the value of a record is read."""
 
     schema_: Annotated[str, Field(alias="schema", min_length=1)]  # columns as in CREATE TABLE
-    valid_when: str = "true"  # a condition that a good row meets, in SQL
+    valid_when: str = "true"  # an SQL condition that a good row meets
 
 
 class Watermark(Section):
@@ -110,7 +106,7 @@ class Watermark(Section):
 
 
 class Source(Section):
-    """Topics that are read: a view in the transform."""
+    """Topics to read: a view in the transform."""
 
     options: CheckedStreamOptions  # type: ignore[valid-type]
     parse: Parse | None = None
@@ -118,33 +114,31 @@ class Source(Section):
 
 
 class DeadLetter(Section):
-    """Where rows go that do not parse."""
+    """The topic of the rows that do not parse."""
 
     topic: str
 
 
 def check_dead_letters(sources: Iterable[Source], place: object, name: str) -> None:
-    """Raise where rows may not parse and would go nowhere, or the other way round."""
+    """Raise unless both are given, or none: a source that is parsed, and a place for bad rows."""
     if any(source.parse is not None for source in sources) != (place is not None):
-        raise ValueError(
-            f"parse and {name} belong together, rows that do not parse go there: give both or none"
-        )
+        raise ValueError(f"parse and {name} belong together: bad rows go there. Give both or none")
 
 
 class Sink(Section):
-    """Topics that are written."""
+    """Topics to write."""
 
     options: CheckedSinkOptions  # type: ignore[valid-type]
 
 
 class BatchSink(Section):
-    """Topics that are written, once for each version."""
+    """Topics to write, once for each version."""
 
     options: CheckedBatchSinkOptions  # type: ignore[valid-type]
 
 
 class Trigger(Section):
-    """When a micro-batch starts: give one of the two."""
+    """When a micro-batch starts. One of the two is given."""
 
     processing_time: Annotated[str | None, Field(alias="processingTime")] = None
     available_now: Annotated[bool | None, Field(alias="availableNow")] = None
@@ -156,22 +150,22 @@ class Trigger(Section):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """As Spark's `trigger` takes them."""
+        """The arguments of Spark's `trigger`."""
         if self.available_now:
             return {"availableNow": True}
         return {"processingTime": self.processing_time or "0 seconds"}
 
 
 class Restart(Section):
-    """How a job goes on after a failure that another try may mend."""
+    """How often, and after which pauses, a job retries."""
 
-    limit: Annotated[int, Field(ge=0)] = 10  # in a row, without a batch between them
+    limit: Annotated[int, Field(ge=0)] = 10  # failures in a row, without a batch between them
     first_pause_s: Annotated[float, Field(gt=0)] = 1.0
     longest_pause_s: Annotated[float, Field(gt=0)] = 60.0
 
 
 class Job(Section):
-    """What every job's file has."""
+    """The sections of every job."""
 
     name: Annotated[str, Field(min_length=1)]
     kafka: dict[str, Any] = Field(default_factory=dict)  # shared by all sources and sinks
@@ -180,6 +174,6 @@ class Job(Section):
 
 
 class StreamingJob(Job):
-    """What every streaming job's file has."""
+    """The sections of every streaming job."""
 
     trigger: Trigger = Trigger.model_validate({"processingTime": "0 seconds"})

@@ -1,8 +1,7 @@
-"""Driver. Sources as views for SQL; rows that do not parse on their way to the dead-letter topic.
+"""Driver. Sources as views for SQL, and dead letters: rows that do not parse.
 
-A dead letter is the record as it was, key and value untouched, with headers that say why it is
-there and where it came from. It is a row of the same query, so it becomes visible by the same
-decision as the good rows of its batch.
+A dead letter has the key and the value of its record, with headers for the reason and the origin.
+It is a row of the same query, so the batch's decision covers it too. See docs/design/jobs.md.
 """
 
 from typing import Any, Final
@@ -21,8 +20,9 @@ _HEADERS: Final = "array<struct<key: string, value: binary>>"
 
 
 def read(spark: SparkSession, configuration: Configuration[Job], *place: str) -> DataFrame:
-    """The records of the source at this place of the file, parsed; with why one is bad, if so."""
-    source: Source = _at(configuration, place)
+    """The parsed records of the source at this place of the file, with the reason of bad ones."""
+    section: Any = getattr(configuration.job, place[0])
+    source: Source = section[place[1]] if len(place) > 1 else section
     frame = spark.readStream.format("txnkafka").options(**source.options).load()
     if source.parse is not None:
         schema = f"{source.parse.schema_}, {_MALFORMED} STRING"
@@ -34,7 +34,7 @@ def read(spark: SparkSession, configuration: Configuration[Job], *place: str) ->
             frame = frame.withColumn(_ERROR, _error(source.parse.valid_when))
         frame = frame.withColumn(PARSED, F.col(PARSED).dropFields(_MALFORMED))
     with configuration.blame(*place, "watermark"):
-        good(frame, source)  # so that a wrong one is told here, with its line
+        good(frame, source)  # reports a wrong watermark here, with its line
     return frame
 
 
@@ -49,20 +49,12 @@ def good(frame: DataFrame, source: Source) -> DataFrame:
 
 def dead(frame: DataFrame) -> DataFrame:
     """The rows that do not parse, as records: key, value and headers."""
-    origin = [
-        _header(f"__error.{name}", F.col(column))
-        for name, column in {
-            "reason": _ERROR,
-            "topic": "topic",
-            "partition": "partition",
-            "offset": "offset",
-        }.items()
-    ]
-    headers = F.array(*origin).cast(_HEADERS)
+    origin = {"reason": _ERROR, "topic": "topic", "partition": "partition", "offset": "offset"}
+    added = [_header(f"__error.{name}", F.col(column)) for name, column in origin.items()]
+    headers = F.array(*added).cast(_HEADERS)
     if "headers" in frame.columns:
         headers = F.concat(F.coalesce("headers", F.array().cast(_HEADERS)), headers)
-    bad = frame.where(F.col(_ERROR).isNotNull())
-    return bad.select("key", "value", headers.alias("headers"))
+    return frame.where(F.col(_ERROR).isNotNull()).select("key", "value", headers.alias("headers"))
 
 
 def select(
@@ -72,18 +64,18 @@ def select(
     *columns: str,
     needs: str = "",
 ) -> DataFrame:
-    """The result of the transform, which must have the columns that `needs` names in the file."""
+    """The result of the transform. It must have the columns, which the file names at `needs`."""
     with configuration.blame("transform"):
         rows = spark.sql(query)
     missing = sorted(set(columns) - set(rows.columns))
     if missing:
         with configuration.blame(needs):
-            raise OptionError(f"the transform gives no column {', '.join(missing)}")
+            raise OptionError("the transform gives no column {columns}", columns=", ".join(missing))
     return rows
 
 
 def _error(valid_when: str) -> Column:
-    """Why a row is bad; null for a good one. A record without a value has nothing to parse."""
+    """Why a row is bad, or null for a good one. A record without a value is not parsed."""
     parsed = F.col(PARSED)
     return (
         F.when(F.col("value").isNull(), F.lit(None).cast("string"))
@@ -97,9 +89,3 @@ def _error(valid_when: str) -> Column:
 
 def _header(name: str, value: Column) -> Column:
     return F.struct(F.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
-
-
-def _at(configuration: Configuration[Job], place: tuple[str, ...]) -> Source:
-    found: Any = getattr(configuration.job, place[0])
-    source: Source = found[place[1]] if len(place) > 1 else found
-    return source

@@ -1,4 +1,4 @@
-"""Driver. The end of a job's query: rows to topics, or batch by batch to whatever there is."""
+"""Driver. The end of a job's query: rows to topics, or each micro-batch to a function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from spark_eos.job.configuration import Configuration
 
 
 def check_records(rows: DataFrame, configuration: Configuration[Any], *, blame: str) -> None:
-    """Rows that cannot become records are a mistake at `blame` in the file."""
+    """Report rows that cannot become records as a mistake at `blame` in the file."""
     with configuration.blame(blame):
         check_columns(rows.schema, _sink_options(configuration).get("topic"))
 
@@ -25,20 +25,15 @@ def write(
     blame: str,
     output_mode: str = "append",
 ) -> DataStreamWriter:
-    """The query, ready to be started. `letters` go to the dead-letter topic."""
+    """A query, ready to start. `letters` go to the dead-letter topic."""
     check_records(rows, configuration, blame=blame)
     job, options = configuration.job, _sink_options(configuration)
     if letters:
-        # The option would send every row to one topic, so the topic becomes a column.
+        # The option would send dead letters to the same topic, so the topic becomes a column.
         topic = options.pop("topic", None)
         rows = _with_dead_letters(rows, topic, letters, job.dead_letter.topic)
-    writer = (
-        rows.writeStream.format("txnkafka")
-        .queryName(job.name)
-        .outputMode(output_mode)
-        .options(**options)
-    )
-    return _with_trigger(writer, configuration)
+    writer = rows.writeStream.format("txnkafka").queryName(job.name)
+    return _with_trigger(writer.outputMode(output_mode).options(**options), configuration)
 
 
 def for_each_batch(
@@ -46,13 +41,10 @@ def for_each_batch(
     configuration: Configuration[Any],
     write_batch: Callable[[DataFrame, int, Configuration[Any]], None],
 ) -> DataStreamWriter:
-    """A query, ready to be started, that hands each micro-batch to `write_batch`."""
+    """A query, ready to start, that passes each micro-batch to `write_batch`."""
     job = configuration.job
-    writer = (
-        frame.writeStream.queryName(job.name)
-        .foreachBatch(lambda batch, batch_id: write_batch(batch, batch_id, configuration))
-        .option("checkpointLocation", job.checkpoint)
-    )
+    writer = frame.writeStream.queryName(job.name).option("checkpointLocation", job.checkpoint)
+    writer = writer.foreachBatch(lambda rows, number: write_batch(rows, number, configuration))
     return _with_trigger(writer, configuration)
 
 
@@ -60,14 +52,8 @@ def write_once(
     rows: DataFrame, configuration: Configuration[Any], *, application: str, version: int
 ) -> None:
     """A batch write that happens once for each version of an application."""
-    (
-        rows.write.format("txnkafka")
-        .mode("append")
-        .options(**configuration.job.sink.options)
-        .option("txnAppId", application)
-        .option("txnVersion", version)
-        .save()
-    )
+    writer = rows.write.format("txnkafka").mode("append").options(**configuration.job.sink.options)
+    writer.option("txnAppId", application).option("txnVersion", version).save()
 
 
 def _with_trigger(writer: DataStreamWriter, configuration: Configuration[Any]) -> DataStreamWriter:
@@ -83,7 +69,7 @@ def _sink_options(configuration: Configuration[Any]) -> dict[str, str]:
 def _with_dead_letters(
     rows: DataFrame, topic: str | None, letters: Sequence[DataFrame], dead_letter_topic: str
 ) -> DataFrame:
-    """Both kinds of rows in one frame, each with its topic. `topic` is the one of all good rows."""
+    """Good rows and dead letters in one frame, each with its topic. `topic` is for good rows."""
     for name in ("key", "value"):
         if name in rows.columns:
             rows = rows.withColumn(name, F.col(name).cast("binary"))

@@ -1,7 +1,7 @@
-"""A real Kafka on this machine, for tests, benchmarks and the demo.
+"""Test process: a test, a benchmark, the demo or `spark-eos broker`. A real Kafka on this machine.
 
-Runs beside the product, never inside of it: nothing under a Spark query imports this package, and
-it imports no Kafka client, so that what is tested against the broker does not start the broker.
+No Spark query imports this package. It imports no Kafka client, so the tested clients never start
+the broker.
 """
 
 from spark_eos.testing._embedded.cluster import EmbeddedKafka

@@ -1,12 +1,10 @@
-"""`python -m spark_eos.testing`: fetch every set of jars; all else then works offline.
+"""Command line. `python -m spark_eos.testing`: fetch every set of jars, for work without a network.
 
-It also starts the broker once, which shows that it can, and makes every later start faster.
+It also starts the broker once. That proves that the broker starts, and makes later starts faster.
 
-`python -m spark_eos.testing java` only looks for a Java that can do it. That needs no package, so
-`make setup` can ask before it downloads anything.
+`python -m spark_eos.testing java` only looks for a suitable Java. It needs no package, so
+`make setup` runs it before any download.
 """
-
-from __future__ import annotations
 
 import sys
 
@@ -17,7 +15,7 @@ from spark_eos.testing._embedded.training import train
 
 
 def main(arguments: list[str]) -> int:
-    """Do what was asked; on failure say why in one line."""
+    """Run the command. A failure is one line on stderr."""
     try:
         java_command()
         if arguments == ["java"]:

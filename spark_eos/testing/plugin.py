@@ -1,12 +1,10 @@
-"""A pytest plugin: a real broker for tests of jobs. pytest finds it when spark-eos is installed.
+"""Test process. A pytest plugin: a real broker for tests of jobs. pytest finds it by itself.
 
 | fixture | what it is |
 |---|---|
 | `kafka` | an `EmbeddedKafka` of one node, started on first use and shared by the whole run |
-| `kafka_topic` | a function that creates a topic with a name of its own, and returns the name |
+| `kafka_topic` | a function that creates a topic with a unique name, and returns the name |
 """
-
-from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,21 +13,21 @@ import pytest
 
 from spark_eos.testing import EmbeddedKafka
 
-# The compiler and the collector of a small program: half of a JVM's first minute is theirs.
+# For a small program. The default compiler and collector take half of a JVM's first minute.
 SMALL_JVM = ("-XX:TieredStopAtLevel=1", "-XX:-UseG1GC", "-XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedKafka]:
-    """A broker. `kafka.bootstrap_servers` is where clients find it."""
+    """A broker. Clients connect to `kafka.bootstrap_servers`."""
     with EmbeddedKafka(tmp_path_factory.mktemp("kafka"), jvm_flags=SMALL_JVM) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def kafka_topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> Callable[..., str]:
-    """Create a topic, and return its name: `kafka_topic(partitions=3)`."""
-    # Not at the top: whoever runs other tests must not wait for a Kafka client.
+    """Create a topic and return its name: `kafka_topic(partitions=3)`."""
+    # Imported lazily, so that other tests do not wait for a Kafka client.
     from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
     def create(partitions: int = 1, config: dict[str, str] | None = None) -> str:

@@ -1,1 +1,1 @@
-"""The broker: processes of this machine, in a folder."""
+"""Test process. The local broker: processes of this machine, with their data in a folder."""

@@ -1,17 +1,14 @@
-"""The local cluster as tests, benchmarks and the demo see it.
+"""Test process. The local cluster: one node, or three with 3 replicas and min.insync.replicas 2.
 
     with EmbeddedKafka(folder) as kafka:
         ... kafka.bootstrap_servers ...
 
-One node, or three with three copies of everything and two that must be in sync. In this form the
-brokers cannot outlive the process that started them. All waits have an end.
+These brokers cannot outlive the process that started them. Every wait has a limit.
 """
-
-from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -24,11 +21,12 @@ from spark_eos.testing._embedded.java import java_command
 from spark_eos.testing._embedded.layout import live_processes, open_layout, write_processes
 from spark_eos.testing._embedded.node import Node
 from spark_eos.testing._embedded.probe import known_brokers
+from spark_eos.testing._embedded.process import ProcessIdentity
 
 SIZES = (1, 3)
 START_TIMEOUT_S = 60.0
-# A node leaves in about a second. The last ones of three have no quorum to say goodbye to and would
-# wait for minutes; killing them loses nothing that a restart does not bring back.
+# A node stops in about a second. The last of three nodes have no quorum and would wait for minutes.
+# They are killed, and a restart brings their data back.
 STOP_GRACE_S = 8.0
 POLL_S = 0.05
 
@@ -36,8 +34,8 @@ POLL_S = 0.05
 class EmbeddedKafka:
     """A real Kafka in KRaft mode on free loopback ports, with its data in a folder.
 
-    A folder that already holds a cluster brings that cluster back, with its data and, where they
-    are free, its ports. Nodes are numbered from 1.
+    A folder that has a cluster brings it back with its data and, if they are free, its ports. Nodes
+    are numbered from 1.
     """
 
     def __init__(
@@ -51,7 +49,7 @@ class EmbeddedKafka:
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
         if nodes not in SIZES:
-            raise EmbeddedKafkaError(f"nodes={nodes}: a cluster has 1 or 3 nodes")
+            raise EmbeddedKafkaError("a cluster has 1 or 3 nodes, not {nodes}", nodes=nodes)
         self.folder = Path(folder).absolute()
         self._size = nodes
         self._properties = {key: str(value) for key, value in (properties or {}).items()}
@@ -63,28 +61,28 @@ class EmbeddedKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Addresses for a client: `127.0.0.1:port`, with commas between."""
+        """The addresses for a client: `127.0.0.1:port`, separated by commas."""
         if not self._bootstrap_servers:
-            raise EmbeddedKafkaError("the cluster was not started")
+            raise EmbeddedKafkaError("the cluster was not started: call start() first")
         return self._bootstrap_servers
 
     @property
     def pids(self) -> dict[int, int]:
-        """Process ids of the nodes that run now, by node."""
-        return {
-            number: node.process.pid
-            for number, node in self._nodes.items()
-            if node.process is not None
-        }
+        """The process ids of the running nodes, by node."""
+        return {number: process.pid for number, process in self._processes().items()}
 
     def start(self) -> Self:
-        """Start every node, and return when each one sees all of them."""
+        """Start every node. Return when each node knows all of them."""
         jars = kafka_jars()
-        java_command()  # one clear line now, instead of one from each node's thread
+        java_command()  # one error now, instead of one from the thread of each node
         running = live_processes(self.folder)
         if running:
-            pids = sorted(process.pid for process in running.values())
-            raise EmbeddedKafkaError(f"{self.folder} is in use by the brokers with pids {pids}")
+            raise EmbeddedKafkaError(
+                "{folder} is in use by the brokers with pids {pids}. Stop them, or take another"
+                " folder",
+                folder=self.folder,
+                pids=sorted(process.pid for process in running.values()),
+            )
         layout = open_layout(self.folder, self._size)
         self._bootstrap_servers = layout.bootstrap_servers
         self._nodes = {
@@ -109,28 +107,28 @@ class EmbeddedKafka:
         return self
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """Stop every node, all at once; the data stays."""
+        """Stop all nodes at the same time. The data stays."""
         self._end(signal.SIGTERM, grace_s, *self._nodes.values())
 
     def start_node(self, node: int) -> None:
-        """Start a node again, on its ports and its data, and wait until it has joined."""
+        """Start a node again, with its ports and its data, and wait until it has joined."""
         self._node(node).prepare()
         self._start([node], seen={node})
 
     def stop_node(self, node: int) -> None:
-        """Stop a node in order, as an operator does before maintenance."""
+        """Stop a node cleanly, as before maintenance."""
         self._end(signal.SIGTERM, STOP_GRACE_S, self._node(node))
 
     def kill(self, node: int) -> None:
-        """SIGKILL: the node is gone without a word."""
+        """Send SIGKILL: the node ends without a clean shutdown."""
         self._end(signal.SIGKILL, STOP_GRACE_S, self._node(node))
 
     def pause(self, node: int) -> None:
-        """SIGSTOP: the node is silent, its connections stay open."""
+        """Send SIGSTOP: the node does not answer, but its connections stay open."""
         self._node(node).signal(signal.SIGSTOP)
 
     def resume(self, node: int) -> None:
-        """SIGCONT: the node goes on, as if no time had passed."""
+        """Send SIGCONT: the node continues."""
         self._node(node).signal(signal.SIGCONT)
 
     def __enter__(self) -> Self:
@@ -144,13 +142,18 @@ class EmbeddedKafka:
     ) -> None:
         self.stop()
 
+    def _processes(self) -> dict[int, ProcessIdentity]:
+        found = {number: node.process for number, node in self._nodes.items()}
+        return {number: process for number, process in found.items() if process is not None}
+
     def _node(self, number: int) -> Node:
         if number not in self._nodes:
-            raise EmbeddedKafkaError(f"no node {number}: there are {sorted(self._nodes)}")
+            known = sorted(self._nodes)
+            raise EmbeddedKafkaError("no node {node}: there are {known}", node=number, known=known)
         return self._nodes[number]
 
-    def _start(self, numbers: Mapping[int, Node] | list[int], seen: set[int]) -> None:
-        """Start nodes and wait until each of them knows the brokers in `seen`."""
+    def _start(self, numbers: Collection[int], seen: set[int]) -> None:
+        """Start nodes, and wait until each of them knows the brokers in `seen`."""
         deadline = time.monotonic() + self._start_timeout_s
         for number in numbers:
             self._node(number).start()
@@ -159,11 +162,15 @@ class EmbeddedKafka:
             node = self._node(number)
             while not seen <= known_brokers(node.address.port):
                 if node.process is None:
-                    raise EmbeddedKafkaError(f"node {number} ended at its start\n{node.tail()}")
+                    raise EmbeddedKafkaError(
+                        "node {node} ended at its start\n{tail}", node=number, tail=node.tail()
+                    )
                 if time.monotonic() > deadline:
                     raise EmbeddedKafkaError(
-                        f"node {number} was not ready in {self._start_timeout_s:.0f} s\n"
-                        f"{node.tail()}"
+                        "node {node} was not ready after {timeout_s:.0f} s\n{tail}",
+                        node=number,
+                        timeout_s=self._start_timeout_s,
+                        tail=node.tail(),
                     )
                 time.sleep(POLL_S)
 
@@ -174,7 +181,4 @@ class EmbeddedKafka:
             self._remember()
 
     def _remember(self) -> None:
-        processes = {number: node.process for number, node in self._nodes.items()}
-        write_processes(
-            self.folder, {number: kept for number, kept in processes.items() if kept is not None}
-        )
+        write_processes(self.folder, self._processes())

@@ -1,9 +1,7 @@
-"""The one error of the embedded broker. Its text says what to do; no caller needs more classes."""
-
-from __future__ import annotations
+"""Test process. The error of the local broker."""
 
 from spark_eos.errors import SparkEosError
 
 
 class EmbeddedKafkaError(SparkEosError):
-    """The local broker, or something it needs on this machine, is not there."""
+    """The local broker cannot run, or something that it needs is missing on this machine."""

@@ -1,10 +1,8 @@
-"""Fetch jars with the Ivy that pyspark ships: no Maven, no archive, nothing but Java and pyspark.
+"""Test process. Fetch jars with pyspark's own Ivy, which needs only Java and pyspark.
 
-Ivy's own default repository is used. A mirror is chosen with a settings file of Ivy's, named by
-`SPARK_EOS_IVY_SETTINGS`, the same kind of file that Spark takes as `spark.jars.ivySettings`.
+Ivy's default repository is used. `SPARK_EOS_IVY_SETTINGS` can name a settings file with a mirror,
+as for Spark's `spark.jars.ivySettings`.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -13,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Self
 from xml.sax.saxutils import quoteattr
 
 from spark_eos.testing._embedded.failure import EmbeddedKafkaError
@@ -26,41 +25,39 @@ JAR_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 
 
 class RetrievalError(EmbeddedKafkaError):
-    """Ivy ended without the jars. Worth another try: a registry may be away for a moment."""
+    """Ivy ended without the jars. A retry may help, because a registry may be down for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """One artifact, named as everywhere in the Java world: group, name and revision."""
+    """One artifact: group, name and revision."""
 
     group: str
     name: str
     revision: str
 
     @classmethod
-    def parse(cls, text: str) -> Coordinate:
+    def parse(cls, text: str) -> Self:
         """Read `group:name:revision`."""
         parts = text.split(":")
         if len(parts) != 3 or not all(parts):  # noqa: PLR2004
-            raise EmbeddedKafkaError(f"{text!r} is not group:name:revision")
+            raise EmbeddedKafkaError("{given!r} is not group:name:revision", given=text)
         return cls(*parts)
 
 
 def pyspark_jars() -> Path:
-    """Folder of the jars that the installed pyspark ships, found without importing pyspark."""
+    """The folder of the jars in the installed pyspark, found without importing pyspark."""
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedKafkaError(
-            "pyspark is not installed: its jars contain the Ivy that is needed"
-        )
+        raise EmbeddedKafkaError("pyspark is not installed. Install it: its jars contain Ivy")
     return Path(spec.submodule_search_locations[0]) / "jars"
 
 
 def shipped_modules(jars: Iterable[str]) -> set[str]:
-    """Module names that some jar file names may stand for.
+    """The possible module names of these jar files.
 
-    A name such as `log4j-1.2-api-2.25.4.jar` can be cut in two places. Both readings are taken:
-    they are only used to leave modules out, and no module is named like the shorter one.
+    `log4j-1.2-api-2.25.4.jar` can be cut in two places. Both results are safe, because they only
+    exclude modules, and no module has the shorter name.
     """
     return {jar[: cut.start()] for jar in jars for cut in re.finditer(r"-\d", jar)}
 
@@ -73,7 +70,7 @@ def retrieve(
     without: Iterable[str] = (),
     timeout_s: float = 300.0,
 ) -> None:
-    """Put the coordinates and all they need, except the modules in `without`, into a folder."""
+    """Put the coordinates and their dependencies into a folder, except the modules `without`."""
     folder.mkdir(parents=True, exist_ok=True)
     description = folder / "ivy.xml"
     description.write_text(ivy_module(coordinates, without), encoding="utf-8")
@@ -92,7 +89,7 @@ def retrieve(
             command, capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise RetrievalError(f"no answer from Ivy after {timeout_s:.0f} s") from error
+        raise RetrievalError("no answer from Ivy in {limit_s:.0f} s", limit_s=timeout_s) from error
     finally:
         description.unlink()
     if done.returncode != 0:
@@ -102,20 +99,17 @@ def retrieve(
 def ivy_module(coordinates: Iterable[Coordinate], without: Iterable[str]) -> str:
     """Ivy's description of a module that depends on the coordinates.
 
-    What is listed is also excluded below the others: the listed revision is the wanted one, and Ivy
-    would ask for every revision that is named anywhere, also one that its registry does not have.
+    Each coordinate is also excluded below the others. Otherwise Ivy asks for every revision that is
+    named anywhere, even for one that its registry does not have.
     """
-    wanted = list(coordinates)
-    dependencies = "".join(
-        f"<dependency org={quoteattr(item.group)} name={quoteattr(item.name)} "
-        f'rev={quoteattr(item.revision)} conf="default->default">'
-        + "".join(
-            f"<exclude module={quoteattr(name)}/>"
-            for name in sorted({*without, *(other.name for other in wanted)} - {item.name})
+    wanted, dependencies = list(coordinates), ""
+    names = {*without, *(item.name for item in wanted)}
+    for item in wanted:
+        others = (f"<exclude module={quoteattr(name)}/>" for name in sorted(names - {item.name}))
+        dependencies += (
+            f"<dependency org={quoteattr(item.group)} name={quoteattr(item.name)} "
+            f'rev={quoteattr(item.revision)} conf="default->default">{"".join(others)}</dependency>'
         )
-        + "</dependency>"
-        for item in wanted
-    )
     return (
         '<ivy-module version="2.0"><info organisation="spark-eos" module="jars"/>'
         '<configurations><conf name="default"/></configurations>'
@@ -124,7 +118,7 @@ def ivy_module(coordinates: Iterable[Coordinate], without: Iterable[str]) -> str
 
 
 def problem(output: str) -> str:
-    """The lines of Ivy's long output that say what went wrong."""
+    """The lines of Ivy's output that name the problem."""
     telling = PROBLEM.findall(output)
     lines = dict.fromkeys((missing or other).strip() for missing, other in telling)
-    return "; ".join(list(lines)[:4]) or output.strip()[-500:] or "Ivy failed without a word"
+    return "; ".join(list(lines)[:4]) or output.strip()[-500:] or "Ivy failed without any output"

@@ -1,11 +1,8 @@
-"""The three sets of jars that tests, benchmarks and the demo use, each fetched once per user.
+"""Test process. The three sets of jars for tests, benchmarks and the demo, fetched once per user.
 
-They stay in the user's cache, so that a second checkout and a run without a network have them. A
-set is complete or absent: it is fetched into a folder beside its place and renamed, under a lock.
-`python -m spark_eos.testing` fetches all three; `make setup` does that.
+The sets stay in the user's cache, for other checkouts and for work without a network. A set is
+complete or absent: it is fetched into a temporary folder, under a lock, and then renamed.
 """
-
-from __future__ import annotations
 
 import fcntl
 import os
@@ -35,68 +32,64 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarSet:
-    """A folder of jars. Of the lists of coordinates in `choices`, the first that resolves wins."""
+    """A folder of jars. The first list of coordinates in `choices` that resolves is used."""
 
     folder: str
     choices: tuple[tuple[str, ...], ...]
     inside_spark: bool = True
 
 
-def _peer(token_provider: str) -> tuple[str, ...]:
-    return (
-        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-        f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{token_provider}",
-    )
-
-
-# Kafka logs through slf4j 1.7, and only its archive has the binding: hence the second one.
+# Kafka logs through slf4j 1.7. Kafka's download has the binding, but its Maven artifact lacks it.
+_BINDING = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"
 KAFKA = JarSet(
     folder=f"kafka-{KAFKA_VERSION}",
-    choices=(
-        (
-            f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
-            "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
-        ),
-    ),
+    choices=((f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", _BINDING),),
     inside_spark=False,
 )
 DELTA = JarSet(folder="jars-delta-4.4.0", choices=(("io.delta:delta-spark_4.2_2.13:4.4.0",),))
-# The token provider of 4.2.0 is missing in the registry; the preview's is the same for our use.
-PEER = JarSet(folder="jars-peer-4.2.0", choices=(_peer("4.2.0"), _peer("4.1.0-preview1")))
+_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
+# The registry lacks the token provider of 4.2.0. The one of the preview works the same here.
+PEER = JarSet(
+    folder="jars-peer-4.2.0",
+    choices=tuple((_CONNECTOR, f"{_PROVIDER}:{v}") for v in ("4.2.0", "4.1.0-preview1")),
+)
 
 
 def kafka_jars() -> Path:
-    """Folder with the jars of the broker; fetched on first use."""
+    """The folder of the broker's jars, fetched on first use."""
     chosen = os.environ.get(KAFKA_JARS_VARIABLE)
     if not chosen:
         return fetch(KAFKA)
     folder = Path(chosen)
     if not any(folder.glob("kafka_2.13-*.jar")):
         raise EmbeddedKafkaError(
-            f"{KAFKA_JARS_VARIABLE}={chosen} holds no kafka_2.13 jar: "
-            "name a folder with a broker's jars, or unset it to have them fetched"
+            "{variable}={folder} holds no kafka_2.13 jar. Name a folder with a broker's jars, or"
+            " unset {variable} to fetch them",
+            variable=KAFKA_JARS_VARIABLE,
+            folder=chosen,
         )
     return folder
 
 
 def delta_jars() -> list[Path]:
-    """Jars of delta-spark beyond those of pyspark, for `spark.jars`; fetched on first use."""
+    """The jars of delta-spark that pyspark lacks, for `spark.jars`; fetched on first use."""
     return sorted(fetch(DELTA).glob("*.jar"))
 
 
 def peer_jars() -> list[Path]:
-    """Jars of Spark's own Kafka connector beyond those of pyspark, for `spark.jars`."""
+    """The jars of Spark's own Kafka connector that pyspark lacks; fetched on first use."""
     return sorted(fetch(PEER).glob("*.jar"))
 
 
 def cache_folder() -> Path:
-    """Where this user's jars are: `$XDG_CACHE_HOME/spark-eos`, by default `~/.cache/spark-eos`."""
+    """The user's cache: `$XDG_CACHE_HOME/spark-eos`, by default `~/.cache/spark-eos`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "spark-eos"
 
 
 def fetch(jars: JarSet) -> Path:
-    """Folder of a complete set. Only the first call of the first process goes to the network."""
+    """The folder of a complete set. Only the first call of the first process uses the network."""
     cache = cache_folder()
     place = cache / jars.folder
     if (place / COMPLETE).exists():
@@ -114,7 +107,7 @@ def _fetch_into(place: Path, jars: JarSet) -> None:
         content = staging / place.name
         _retrieve_any(content, jars)
         (content / COMPLETE).touch()
-        shutil.rmtree(place, ignore_errors=True)  # a leftover without its mark
+        shutil.rmtree(place, ignore_errors=True)  # an incomplete set
         content.rename(place)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -122,32 +115,32 @@ def _fetch_into(place: Path, jars: JarSet) -> None:
 
 def _retrieve_any(content: Path, jars: JarSet) -> None:
     shipped = shipped_modules(jar.name for jar in pyspark_jars().glob("*.jar"))
+    without = shipped if jars.inside_spark else set()
+    cache = content.parent.parent / "ivy"
     problems: list[str] = []
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(RETRY_PAUSE_S * attempt)
         for choice in jars.choices:
             try:
-                retrieve(
-                    [Coordinate.parse(text) for text in choice],
-                    content,
-                    cache=content.parent.parent / "ivy",
-                    without=shipped if jars.inside_spark else (),
-                )
+                retrieve(map(Coordinate.parse, choice), content, cache=cache, without=without)
             except RetrievalError as error:
                 problems.append(str(error))
                 shutil.rmtree(content, ignore_errors=True)
             else:
                 return
     raise EmbeddedKafkaError(
-        f"could not fetch {jars.choices[0][0]} in {ATTEMPTS} attempts: {problems[-1]}. "
-        "Check the network, or name a mirror in an Ivy settings file by SPARK_EOS_IVY_SETTINGS"
+        "could not fetch {coordinate} in {attempts} attempts: {problem}. Check the network, or set"
+        " SPARK_EOS_IVY_SETTINGS to an Ivy settings file with a mirror",
+        coordinate=jars.choices[0][0],
+        attempts=ATTEMPTS,
+        problem=problems[-1],
     )
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a file lock: two test runs on one machine must not fetch the same set twice."""
+    """Hold a file lock, so that two processes do not fetch the same set."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

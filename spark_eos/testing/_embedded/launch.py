@@ -1,6 +1,4 @@
-"""The two ways to start a broker's JVM: tied to this process, or left to run on its own."""
-
-from __future__ import annotations
+"""Test process. Start a broker's JVM: tied to this process, or detached from it."""
 
 import os
 import select
@@ -21,21 +19,17 @@ REAP_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A JVM that was started, and the supervisor that ties it to this process, if any."""
+    """A started JVM, and the supervisor that ties it to this process, if any."""
 
     jvm: ProcessIdentity
     supervisor: subprocess.Popen[str] | None
 
     def end(self, number: signal.Signals, grace_s: float) -> None:
-        """Send a signal and wait; what is still there after the grace is killed."""
+        """Send a signal and wait. Kill the JVM if it still runs after the grace time."""
         self.jvm.signal(number)
         if not self.jvm.wait(grace_s):
             self.jvm.signal(signal.SIGKILL)
             self.jvm.wait(REAP_TIMEOUT_S)
-        self.release()
-
-    def release(self) -> None:
-        """Let go of the supervisor, which ends the JVM if it is still there."""
         if self.supervisor is not None:
             _close(self.supervisor)
 
@@ -46,7 +40,7 @@ Launch = Callable[[Sequence[str], Path], Launched]
 def supervised(command: Sequence[str], console: Path) -> Launched:
     """Start a JVM that cannot outlive this process, however this process ends."""
     with console.open("ab") as output:
-        # A session of its own: Ctrl-C is for the caller, which then stops the broker in order.
+        # In a session of its own: Ctrl-C reaches the caller only, which stops the broker cleanly.
         watcher = subprocess.Popen(
             [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), *command],
             stdin=subprocess.PIPE,
@@ -63,7 +57,7 @@ def supervised(command: Sequence[str], console: Path) -> Launched:
 
 
 def detached(command: Sequence[str], console: Path) -> Launched:
-    """Start a JVM that goes on after this process. Its pid must be kept by the caller."""
+    """Start a JVM that keeps running after this process. The caller must keep its pid."""
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
         command[0],
@@ -84,14 +78,16 @@ def _told_pid(watcher: subprocess.Popen[str]) -> int:
     ready, _, _ = select.select([watcher.stdout], [], [], LAUNCH_TIMEOUT_S)
     line = watcher.stdout.readline() if ready else ""
     if not line:
-        raise EmbeddedKafkaError(f"the broker's supervisor gave no pid in {LAUNCH_TIMEOUT_S:.0f} s")
+        raise EmbeddedKafkaError(
+            "the broker's supervisor printed no pid in {limit_s:.0f} s", limit_s=LAUNCH_TIMEOUT_S
+        )
     return int(line)
 
 
 def _identity(pid: int, console: Path) -> ProcessIdentity:
     identity = ProcessIdentity.of(pid)
     if identity is None:
-        raise EmbeddedKafkaError(f"the broker's JVM ended at once, see {console}")
+        raise EmbeddedKafkaError("the broker's JVM ended at once. See {console}", console=console)
     return identity
 
 

@@ -1,13 +1,11 @@
-"""What a cluster's folder remembers: who the nodes are, and which processes run them.
+"""Test process. The files in a cluster's folder.
 
     <folder>/cluster.json           cluster id and ports, written once
     <folder>/processes.json         pid and start of each JVM, rewritten at each start and stop
     <folder>/node-<n>/              server.properties, log4j2.xml, server.log, console.log, data/
 
-Both files carry a version: a folder may be older than the program that opens it.
+The JSON files have a version, because a folder may be older than the program that opens it.
 """
-
-from __future__ import annotations
 
 import base64
 import json
@@ -24,47 +22,49 @@ from spark_eos.testing._embedded.process import ProcessIdentity
 from spark_eos.testing._embedded.settings import HOST, NodeAddress
 
 VERSION = 1
-# Below the range from which Linux takes the ports of outgoing connections, so that between the
-# choice of a port and the start of the broker no client on this machine is given it.
+# Below Linux' range for outgoing connections. So no client gets a port between its choice and the
+# start of the broker.
 PORTS = range(20_000, 32_000)
 PORT_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Identity of a cluster."""
+    """The id and the addresses of a cluster."""
 
     cluster_id: str
     nodes: tuple[NodeAddress, ...]
 
     @property
     def bootstrap_servers(self) -> str:
-        """What a client is given."""
+        """The addresses for a client."""
         return ",".join(address.client for address in self.nodes)
 
 
 def open_layout(folder: Path, nodes: int) -> Layout:
-    """Layout of a folder: a new one, or the stored one, with new ports if an old one is taken."""
+    """The layout of a folder, new or stored. A taken port means new ports."""
     folder.mkdir(parents=True, exist_ok=True)
     stored = read_layout(folder)
-    if stored is None:
-        layout = Layout(_cluster_id(), _addresses(nodes))
-    elif len(stored.nodes) != nodes:
+    if stored is not None and len(stored.nodes) != nodes:
         raise EmbeddedKafkaError(
-            f"{folder} holds a cluster of {len(stored.nodes)} nodes, not {nodes}: "
-            "ask for that number, or take another folder"
+            "{folder} holds a cluster of {stored} nodes, not {nodes}. Ask for {stored} nodes, or"
+            " take another folder",
+            folder=folder,
+            stored=len(stored.nodes),
+            nodes=nodes,
         )
-    elif all(_free(port) for node in stored.nodes for port in (node.port, node.controller_port)):
+    if stored is not None and all(
+        _free(port) for node in stored.nodes for port in (node.port, node.controller_port)
+    ):
         return stored
-    else:
-        layout = Layout(stored.cluster_id, _addresses(nodes))
+    layout = Layout(stored.cluster_id if stored else _cluster_id(), _addresses(nodes))
     content = {"cluster_id": layout.cluster_id, "nodes": [asdict(node) for node in layout.nodes]}
     _write(folder / "cluster.json", content)
     return layout
 
 
 def read_layout(folder: Path) -> Layout | None:
-    """The stored layout, or None where there is no cluster in the folder."""
+    """The stored layout, or None if the folder has no cluster."""
     content = _read(folder / "cluster.json")
     if content is None:
         return None
@@ -72,13 +72,13 @@ def read_layout(folder: Path) -> Layout | None:
 
 
 def write_processes(folder: Path, processes: Mapping[int, ProcessIdentity]) -> None:
-    """Remember which processes run the nodes."""
+    """Store which processes run the nodes."""
     content = {str(node): asdict(process) for node, process in processes.items()}
     _write(folder / "processes.json", {"processes": content})
 
 
 def live_processes(folder: Path) -> dict[int, ProcessIdentity]:
-    """The remembered processes that still run, by node."""
+    """The stored processes that still run, by node."""
     content = _read(folder / "processes.json") or {"processes": {}}
     processes = {int(node): ProcessIdentity(**kept) for node, kept in content["processes"].items()}
     return {node: process for node, process in processes.items() if process.alive()}
@@ -90,9 +90,13 @@ def _read(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise EmbeddedKafkaError(f"{path} is damaged ({error}): take another folder") from error
+        raise EmbeddedKafkaError(
+            "{path} is damaged ({error}): take another folder", path=path, error=error
+        ) from error
     if not isinstance(content, dict) or content.get("version") != VERSION:
-        raise EmbeddedKafkaError(f"{path} is not of version {VERSION}: take another folder")
+        raise EmbeddedKafkaError(
+            "{path} is not of version {version}: take another folder", path=path, version=VERSION
+        )
     return content
 
 
@@ -103,7 +107,7 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _cluster_id() -> str:
-    """A uuid as Kafka writes it. A leading dash would look like an option to its tools."""
+    """A uuid in Kafka's form. Kafka's tools would take a leading dash for an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("=")
         if not text.startswith("-"):
@@ -111,19 +115,24 @@ def _cluster_id() -> str:
 
 
 def _addresses(nodes: int) -> tuple[NodeAddress, ...]:
-    ports = _free_ports(2 * nodes)
+    ports = iter(_free_ports(2 * nodes))
+    numbers = range(1, nodes + 1)
     return tuple(
-        NodeAddress(node=node, port=ports[2 * node - 2], controller_port=ports[2 * node - 1])
-        for node in range(1, nodes + 1)
+        NodeAddress(node=n, port=next(ports), controller_port=next(ports)) for n in numbers
     )
 
 
 def _free_ports(count: int) -> list[int]:
-    # Not the shared generator: test runs seed it, and would all try the same ports first.
+    # Test runs seed the shared generator, so they would all try the same ports first.
     candidates = random.SystemRandom().sample(PORTS, PORT_TRIES)
     free = [port for port in candidates if _free(port)][:count]
     if len(free) < count:
-        raise EmbeddedKafkaError(f"no {count} free ports among {PORT_TRIES} tried on {HOST}")
+        raise EmbeddedKafkaError(
+            "no {count} free ports among {tried} tried ones on {host}",
+            count=count,
+            tried=PORT_TRIES,
+            host=HOST,
+        )
     return free
 
 

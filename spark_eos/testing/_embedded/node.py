@@ -1,6 +1,4 @@
-"""One node of the cluster: its files, its JVM, and the faults a test can cause to it."""
-
-from __future__ import annotations
+"""Test process. One node of the cluster: its files, its JVM and its faults."""
 
 import signal
 import subprocess
@@ -24,11 +22,12 @@ from spark_eos.testing._embedded.settings import (
 
 FORMAT_TIMEOUT_S = 60.0
 TAIL_LINES = 25
+SETTINGS, LOGGING, TEMPORARY = "server.properties", "log4j2.xml", "tmp"
 
 
 @dataclass(slots=True, kw_only=True)
 class Node:
-    """A node knows how to run itself; the cluster knows when."""
+    """How a node runs. The cluster decides when."""
 
     folder: Path
     address: NodeAddress
@@ -47,39 +46,39 @@ class Node:
         return self.launched.jvm
 
     def prepare(self) -> None:
-        """Write the configuration, and format the data folder where that was not done before."""
+        """Write the configuration, and format a new data folder."""
         data = self.folder / "data"
-        for folder in (data, self._temporary):
+        for folder in (data, self.folder / TEMPORARY):
             folder.mkdir(parents=True, exist_ok=True)
         settings = server_properties(self.address, self.layout.nodes, data, self.own_properties)
-        self._settings.write_text(properties_text(settings), encoding="utf-8")
-        self._logging.write_text(LOG4J2.format(log=self.folder / "server.log"), encoding="utf-8")
+        logging = LOG4J2.format(log=self.folder / "server.log")
+        (self.folder / SETTINGS).write_text(properties_text(settings), encoding="utf-8")
+        (self.folder / LOGGING).write_text(logging, encoding="utf-8")
         if not (data / "meta.properties").exists():
             self._format()
 
     def start(self) -> None:
-        """Start the JVM; it is not ready yet."""
+        """Start the JVM, which is not ready yet."""
         if self.process is not None:
-            raise EmbeddedKafkaError(f"node {self.address.node} runs already")
-        flags = [*jvm_flags(len(self.layout.nodes), self._logging), *self.own_flags]
-        self.launched = self.launch(
-            [*self._java(*flags), "kafka.Kafka", str(self._settings)], self.folder / "console.log"
-        )
+            raise EmbeddedKafkaError("node {node} runs already", node=self.address.node)
+        flags = [*jvm_flags(len(self.layout.nodes), self.folder / LOGGING), *self.own_flags]
+        command = [*self._java(*flags), "kafka.Kafka", str(self.folder / SETTINGS)]
+        self.launched = self.launch(command, self.folder / "console.log")
 
     def end(self, number: signal.Signals, grace_s: float) -> None:
-        """Send an ending signal, wait, and kill what is left. A node that is down stays down."""
+        """Send a signal, wait, and kill the JVM if it still runs. A stopped node stays stopped."""
         if self.launched is not None:
             self.launched.end(number, grace_s)
             self.launched = None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal that does not end it."""
+        """Send a signal that does not end the node."""
         process = self.process
         if process is None or not process.signal(number):
-            raise EmbeddedKafkaError(f"node {self.address.node} does not run")
+            raise EmbeddedKafkaError("node {node} does not run", node=self.address.node)
 
     def tail(self) -> str:
-        """The last lines of what the node wrote, for an error."""
+        """The last lines of the node's logs, for an error."""
         parts = []
         for name in ("server.log", "console.log"):
             path = self.folder / name
@@ -88,37 +87,32 @@ class Node:
                 parts.append("\n".join([f"--- {path}", *text.splitlines()[-TAIL_LINES:]]))
         return "\n".join(parts) or f"{self.folder} has no log"
 
-    @property
-    def _settings(self) -> Path:
-        return self.folder / "server.properties"
-
-    @property
-    def _logging(self) -> Path:
-        return self.folder / "log4j2.xml"
-
-    @property
-    def _temporary(self) -> Path:
-        return self.folder / "tmp"
-
     def _java(self, *flags: str) -> list[str]:
-        # A node that is killed cannot remove what it has unpacked.
-        flags = (f"-Djava.io.tmpdir={self._temporary}", *flags)
+        # A killed node cannot remove its temporary files.
+        flags = (f"-Djava.io.tmpdir={self.folder / TEMPORARY}", *flags)
         classpath = ":".join(str(jar) for jar in sorted(self.jars.glob("*.jar")))
         return [java_command(), *archive_flags(self.jars), *flags, "-cp", classpath]
 
     def _format(self) -> None:
+        logging = f"-Dlog4j2.configurationFile={self.folder / LOGGING}"
         command = [
-            *self._java("-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={self._logging}"),
+            *self._java("-XX:TieredStopAtLevel=1", logging),
             *("kafka.tools.StorageTool", "format"),
-            *("-t", self.layout.cluster_id, "-c", str(self._settings)),
+            *("-t", self.layout.cluster_id, "-c", str(self.folder / SETTINGS)),
         ]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise EmbeddedKafkaError(f"formatting {self.folder} took too long") from error
+            raise EmbeddedKafkaError(
+                "formatting {folder} took more than {limit_s:.0f} s",
+                folder=self.folder,
+                limit_s=FORMAT_TIMEOUT_S,
+            ) from error
         if done.returncode != 0:
             raise EmbeddedKafkaError(
-                f"formatting {self.folder} failed: {(done.stderr + done.stdout).strip()[-1500:]}"
+                "formatting {folder} failed: {output}",
+                folder=self.folder,
+                output=(done.stderr + done.stdout).strip()[-1500:],
             )

@@ -1,10 +1,8 @@
-"""Ask a node which brokers it knows: one Metadata request, written by hand.
+"""Test process. The brokers that a node knows, by one hand-written Metadata request.
 
-A port that accepts is not a broker that serves, and a line in a log is nobody's interface. The
-answer to Metadata lists only brokers that are registered and not fenced, as the asked node sees it.
+An open port does not prove that a broker serves. The Metadata response lists only the brokers that
+are registered and not fenced.
 """
-
-from __future__ import annotations
 
 import socket
 import struct
@@ -16,7 +14,7 @@ CLIENT_ID = b"spark-eos-probe"
 
 
 def known_brokers(port: int, timeout_s: float = 1.0) -> set[int]:
-    """Node ids of the brokers that the node at this port tells a client; empty if it is not up."""
+    """The node ids of the brokers that the node at this port knows; empty if it is not up."""
     try:
         with socket.create_connection((HOST, port), timeout_s) as connection:
             connection.settimeout(timeout_s)
@@ -28,14 +26,14 @@ def known_brokers(port: int, timeout_s: float = 1.0) -> set[int]:
 
 
 def metadata_request() -> bytes:
-    """Metadata v4 for no topic: header v1, an empty array, and no creation of topics."""
+    """A Metadata v4 request for no topic: header v1, an empty array, no topic creation."""
     header = struct.pack(">hhih", METADATA_KEY, METADATA_VERSION, 1, len(CLIENT_ID)) + CLIENT_ID
     body = header + struct.pack(">i?", 0, False)
     return struct.pack(">i", len(body)) + body
 
 
 def parse_brokers(answer: bytes) -> set[int]:
-    """Node ids in a Metadata v4 answer: correlation id, throttle time, and then the brokers."""
+    """The node ids in a Metadata v4 response: correlation id, throttle time, then the brokers."""
     (count,) = struct.unpack_from(">i", answer, 8)
     position, nodes = 12, set()
     for _ in range(count):
@@ -52,6 +50,6 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         part = connection.recv(size - len(parts))
         if not part:
-            raise ConnectionError("closed in the middle of an answer")
+            raise ConnectionError("the connection was closed within a response")
         parts += part
     return parts

@@ -1,6 +1,4 @@
-"""A cluster that was left running: look at it, or stop it, from any process of the user."""
-
-from __future__ import annotations
+"""Command line. A detached cluster: find it or stop it, from any process of the user."""
 
 import signal
 import time
@@ -16,7 +14,7 @@ KILL_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RunningCluster:
-    """What a folder says, checked against the processes that really run."""
+    """The cluster of a folder, with the processes that really run."""
 
     bootstrap_servers: str
     nodes: int
@@ -24,7 +22,7 @@ class RunningCluster:
 
 
 def look(folder: Path) -> RunningCluster | None:
-    """The cluster in a folder, or None where there never was one."""
+    """The cluster of a folder, or None if the folder has none."""
     layout = read_layout(folder)
     if layout is None:
         return None
@@ -33,7 +31,7 @@ def look(folder: Path) -> RunningCluster | None:
 
 
 def stop(folder: Path) -> list[int]:
-    """Stop what runs in a folder, and return the pids that were stopped."""
+    """Stop the processes of a folder, and return their pids."""
     processes = live_processes(folder)
     deadline = time.monotonic() + STOP_GRACE_S
     for process in processes.values():
@@ -43,7 +41,7 @@ def stop(folder: Path) -> list[int]:
             process.signal(signal.SIGKILL)
     left = [process.pid for process in processes.values() if not process.wait(KILL_WAIT_S)]
     if left:
-        raise EmbeddedKafkaError(f"the brokers with pids {left} did not end, even when killed")
+        raise EmbeddedKafkaError("the brokers with pids {pids} survived SIGKILL", pids=left)
     if processes:
         write_processes(folder, {})
     return sorted(process.pid for process in processes.values())

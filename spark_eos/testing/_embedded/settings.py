@@ -1,18 +1,14 @@
-"""What a node is told: pure functions from addresses to server.properties, logging and JVM flags.
+"""Pure. The configuration of a node: server.properties, logging and JVM flags.
 
-A node is broker and controller in one. Where the settings differ from Kafka's defaults, the name of
-their group says why: a small machine, a quick answer, or nothing done behind a test's back.
+A node is both broker and controller. The settings that differ from Kafka's defaults are grouped by
+their reason: a small machine, quick answers, or no implicit actions during a test.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
-HEAP_ALONE = "512m"
-HEAP_OF_THREE = "384m"
 SMALL_MACHINE = {
     "num.io.threads": "4",
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
@@ -23,19 +19,19 @@ SMALL_MACHINE = {
 QUICK = {
     "group.initial.rebalance.delay.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    # A node that was killed may join again only when its old session has run out.
+    # A killed node may join again only after its old session has expired.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
 }
 EXPLICIT = {
-    # A typing error in a topic's name must be an error.
+    # A typing error in a topic name must be an error.
     "auto.create.topics.enable": "false",
-    # Rows may carry old timestamps of their own; retention would delete them under a test.
+    # Rows may have old timestamps. Retention would delete them during a test.
     "log.retention.ms": "-1",
     "unclean.leader.election.enable": "false",
 }
-# Kafka's own start script, without its remote monitoring. The compiler stays in its normal mode: a
-# broker that starts 0.3 s sooner and then never gets fast would spoil every benchmark.
+# The flags of Kafka's start script, without JMX. The compiler keeps its normal mode: another mode
+# starts 0.3 s sooner but never gets fast, which would spoil every benchmark.
 JVM_FLAGS = (
     "-server",
     "-XX:+UseG1GC",
@@ -63,7 +59,7 @@ LOG4J2 = """<?xml version="1.0" encoding="UTF-8"?>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAddress:
-    """Number and ports of one node; they stay the same over restarts."""
+    """The number and the ports of one node. Both survive restarts."""
 
     node: int
     port: int
@@ -71,19 +67,19 @@ class NodeAddress:
 
     @property
     def client(self) -> str:
-        """What a client connects to."""
+        """The address for clients."""
         return f"{HOST}:{self.port}"
 
     @property
     def voter(self) -> str:
-        """How the controllers name this node among themselves."""
+        """The node's name in `controller.quorum.voters`."""
         return f"{self.node}@{HOST}:{self.controller_port}"
 
 
 def server_properties(
     me: NodeAddress, everyone: Sequence[NodeAddress], data: Path, own: Mapping[str, str]
 ) -> dict[str, str]:
-    """Settings of one node; the caller's own come last and win."""
+    """The settings of one node. The caller's own settings win."""
     copies = str(len(everyone))
     enough = "2" if len(everyone) > 1 else "1"
     return {
@@ -111,11 +107,11 @@ def server_properties(
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A Java properties file; a backslash is its escape character."""
+    """A Java properties file, whose escape character is the backslash."""
     return "".join(f"{key}={value}\n" for key, value in properties.items()).replace("\\", "\\\\")
 
 
 def jvm_flags(nodes: int, logging: Path) -> list[str]:
-    """Flags of a broker's JVM."""
-    heap = HEAP_ALONE if nodes == 1 else HEAP_OF_THREE
+    """The flags of a broker's JVM."""
+    heap = "512m" if nodes == 1 else "384m"
     return [f"-Xmx{heap}", f"-Xms{heap}", *JVM_FLAGS, f"-Dlog4j2.configurationFile={logging}"]

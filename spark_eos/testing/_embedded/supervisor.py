@@ -1,15 +1,12 @@
-"""Runs as a process of its own between the program that wants a broker and the broker's JVM.
+"""Supervisor process. It kills the broker's JVM when the parent has ended, even by SIGKILL.
 
-It ends the JVM as soon as that program is gone, also when SIGKILL left it no time to clean up.
-PR_SET_PDEATHSIG alone would not do: it fires when the *thread* that forked ends. This process has
-one thread, so for its own child the flag is right, and covers its own sudden death.
+PR_SET_PDEATHSIG in the parent is not enough, because it fires when the forking *thread* ends. This
+process has one thread, so its child can have the flag, which covers the end of this process.
 
-Started as a plain script in isolated mode, so it imports nothing of this package.
+It runs as a plain script in isolated mode, so it imports nothing of this package.
 
-    supervisor.py <parent pid> <command> ...    pid of the command goes to stdout as one line
+    supervisor.py <parent pid> <command> ...    prints the pid of the command as one line
 """
-
-from __future__ import annotations
 
 import ctypes
 import os
@@ -24,7 +21,7 @@ CHECK_PARENT_S = 0.5
 
 
 def main(arguments: list[str]) -> int:
-    """Start the command, tell its pid, and stay until it or the parent is gone."""
+    """Start the command, print its pid, and wait until the command or the parent has ended."""
     parent, command = int(arguments[0]), arguments[1:]
     child_ended = _wake_on_child()
     child = subprocess.Popen(
@@ -34,7 +31,7 @@ def main(arguments: list[str]) -> int:
         preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 - there is one thread
     )
     print(child.pid, flush=True)
-    # The pipe tells at once; asking who the parent is covers a fork of it that keeps the pipe open.
+    # The pipe reports the parent's end at once, unless a fork of the parent keeps the pipe open.
     while child.poll() is None:
         ready, _, _ = select.select([sys.stdin, child_ended], [], [], CHECK_PARENT_S)
         if sys.stdin in ready or os.getppid() != parent:
@@ -46,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _wake_on_child() -> int:
-    """File descriptor that becomes readable when a child changes its state."""
+    """A file descriptor that becomes readable when a child changes its state."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -55,7 +52,7 @@ def _wake_on_child() -> int:
 
 
 def _die_with(supervisor: int) -> Callable[[], None]:
-    """What the child does between fork and exec; libc is loaded before the fork."""
+    """The child's code between fork and exec. libc is loaded before the fork."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def between_fork_and_exec() -> None:

@@ -1,6 +1,4 @@
-"""Run the broker once to learn which classes it loads, and keep them as its class archive."""
-
-from __future__ import annotations
+"""Test process. Run the broker once to write its class archive."""
 
 import tempfile
 from pathlib import Path
@@ -8,12 +6,12 @@ from pathlib import Path
 from spark_eos.testing._embedded.archive import archive_path
 from spark_eos.testing._embedded.cluster import EmbeddedKafka
 
-# Java writes the archive at its end, and takes some seconds for it.
+# Java takes some seconds at its end to write the archive.
 STOP_GRACE_S = 120.0
 
 
 def train(jars: Path) -> None:
-    """Write the archive where there is none. A second one at the same time does no harm."""
+    """Write the archive if it is missing. Another process may safely do the same."""
     archive = archive_path(jars)
     if archive.exists():
         return
