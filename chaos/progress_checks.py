@@ -16,7 +16,7 @@ STALE = re.compile(r"\.StaleLogError\b")
 # Or its deadline was over when it was let go, and it could not move the epoch any more.
 OVERTAKEN = re.compile(
     r"\.(StaleLogError|FencedError|TransactionLostError)\b"
-    r"|\.BrokerUnreachableError: .* did not answer InitProducerId of '\S+-driver'"
+    r"|\.BrokerUnreachableError: .* did not take over '\S+-driver' \(InitProducerId\)"
 )
 MUST_STOP = {"restored-backup": STALE, "copied-checkpoint": OVERTAKEN}
 DRIVER = re.compile(r"driver (\d+)")

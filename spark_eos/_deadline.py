@@ -11,6 +11,8 @@ LAST_PAUSE_S: Final = 0.2
 # A coordinator or leader that was replaced, or one that is loading, may answer from the past for so
 # long. An answer that does not fit is asked for again.
 OUTDATED_S: Final = 5.0
+# A broker may learn of a new topic this much later than the broker that was asked to create it.
+NEW_TOPIC_S: Final = 1.0
 
 
 class Clock(Protocol):

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_eos._deadline import Deadline
-from spark_eos._kafka.admin.metadata import ClusterMetadata
 from spark_eos._kafka.client_log import ClientLog
 from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
 from spark_eos._protocol.offsets.topic_partition import PartitionOffsets
@@ -13,6 +12,7 @@ from spark_eos._protocol.transactions.fate import Fate
 
 if TYPE_CHECKING:
     from spark_eos._kafka.admin.group import ConsumerGroups
+    from spark_eos._kafka.admin.metadata import ClusterMetadata
     from spark_eos._kafka.consume.consumer import ConsumerPool
     from spark_eos._kafka.coordinator.client import CoordinatorClient
     from spark_eos._kafka.produce.transactional_producer import TransactionalProducer
@@ -25,7 +25,12 @@ class Cluster:
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
-        self.metadata = ClusterMetadata(config)
+
+    @cached_property
+    def metadata(self) -> "ClusterMetadata":
+        """What the brokers say of the cluster."""
+
+        return ClusterMetadata(self.config)
 
     @cached_property
     def coordinator(self) -> "CoordinatorClient":

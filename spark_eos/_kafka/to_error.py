@@ -79,6 +79,7 @@ class Request:
     to: str  # "describe topic 'orders'"
     rights: str  # "DESCRIBE on topic 'orders'"
     topic: str | None = None
+    group_id: str | None = None
     transactional_id: str | None = None
     is_write: bool = False  # by a task, which may be repeated
     record_size: int | None = None

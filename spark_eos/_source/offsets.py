@@ -73,7 +73,8 @@ def starting_offsets(session: ReadSession, partitions: set[TopicPartition]) -> O
             raise _after_the_end(options, "startingOffsets", what, partition, offset, end)
         if offset < first:
             DataLoss(options.fail_on_data_loss).report(
-                f"{what} of {partition} is {offset}, but the partition starts at {first}"
+                f"{what} of {partition} is {offset}, but the partition starts at {first}",
+                topic=partition.topic,
             )
             offsets[partition] = first
     return offsets

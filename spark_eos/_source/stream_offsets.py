@@ -104,7 +104,8 @@ class StreamOffsets:
             latest = {p: offset for p, offset in self._target.offsets.items() if p in there}
         self._report_missing(begin, begin.keys() - latest.keys(), there)
         for p in sorted(p for p in latest if latest[p] < begin.get(p, 0)):
-            self._loss.report(f"{p} was read up to offset {begin[p]} and now ends at {latest[p]}")
+            text = f"{p} was read up to offset {begin[p]} and now ends at {latest[p]}"
+            self._loss.report(text, topic=p.topic)
         return latest
 
     def _limited(self, begin: Offsets, latest: Offsets, most: int | None) -> Offsets | None:
@@ -141,9 +142,9 @@ class StreamOffsets:
             read = f"any more. It was read up to offset {start[partition]}"
             if partition in there.keys() - subscribed:
                 told = f"{partition} is not among the {kind} of {option} {read}"
-                self._loss.report_left_out(told, option)
+                self._loss.report_left_out(told, option, topic=partition.topic)
             else:
-                self._loss.report(f"{partition} does not exist {read}")
+                self._loss.report(f"{partition} does not exist {read}", topic=partition.topic)
 
     def _note(self, partitions: Mapping[TopicPartition, str | None]) -> TopicIds:
         """The topic ids of these partitions, kept for `ranges`."""
@@ -179,7 +180,8 @@ class StreamOffsets:
         """Report once for each id: a batch that waits for more records comes here again."""
         told = topic, self._topic_ids[topic]
         if told not in self._reported:
-            self._loss.report_replaced(f"topic '{topic}' was deleted and created again. {read}")
+            text = f"topic '{topic}' was deleted and created again. {read}"
+            self._loss.report_replaced(text, topic=topic)
             self._reported.add(told)
 
     def _restart(
@@ -199,11 +201,13 @@ class StreamOffsets:
         earliest = self._reader.earliest(new)
         for partition in new:
             first = earliest.get(partition)
+            what = f"the new partition {partition}"
             if first is None:
-                self._loss.report(f"the new partition {partition} does not exist any more")
+                self._loss.report(f"{what} does not exist any more", topic=partition.topic)
             elif first > 0:
-                text = f"the new partition {partition} starts at offset {first}, not at 0"
-                self._loss.report(text)
+                self._loss.report(
+                    f"{what} starts at offset {first}, not at 0", topic=partition.topic
+                )
         return start | earliest
 
     def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:

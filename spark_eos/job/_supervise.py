@@ -23,7 +23,8 @@ _LOG = logging.getLogger(__name__)
 # Python's traceback starts the line of an error with its qualified name. The same class name of
 # another module, or within another text, must not match.
 _RAISED = re.compile(r"^([A-Za-z_]\w*(?:\.\w+)+)(?=:|$)", re.MULTILINE)
-_OWN = re.compile(r"^spark_eos\.errors\.(\w+: .*)$", re.MULTILINE)
+# An error about several options has a line for each, indented by two spaces.
+_OWN = re.compile(r"^spark_eos\.errors\.(\w+: .*(?:\n  (?!File )\S.*)*)$", re.MULTILINE)
 
 
 class Exit(int, Enum):

@@ -44,25 +44,44 @@ def test_error_of_one_option_is_one_mistake():
 
 
 def raised_in(path):
-    """Each call that makes an error of this project: its class, its text and its fields."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ERRORS
-        ):
-            yield node
+    """Each call that makes an error of this project, and the function that it stands in."""
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        for node in ast.walk(function):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id in ERRORS:
+                yield node, function
+
+
+def keys_of(name, function):
+    """The keys of the dictionaries that a function gives to a variable; None where unknown."""
+    keys = set()
+    for node in ast.walk(function):
+        is_it = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+        if not is_it:
+            continue
+        if not isinstance(node.value, ast.Dict) or None in node.value.keys:
+            return None
+        keys |= {key.value for key in node.value.keys}
+    return keys or None
 
 
 @pytest.mark.parametrize("path", sorted(PRODUCT.rglob("*.py")), ids=lambda path: path.stem)
 def test_each_template_has_its_fields(path):
     """An error in the text of an error would hide the error."""
-    for call in raised_in(path):
+    for call, function in raised_in(path):
         template = call.args[0] if call.args else None
-        fields = {keyword.arg for keyword in call.keywords}
-        if not fields or None in fields:
+        fields = {keyword.arg for keyword in call.keywords if keyword.arg is not None}
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                keys = keys_of(ast.unparse(keyword.value), function)
+                fields = None if keys is None or fields is None else fields | keys
+        if not call.keywords or fields is None or not isinstance(template, ast.Constant):
+            assert not call.keywords or fields is None or not isinstance(template, ast.JoinedStr), (
+                f"line {call.lineno}: an f-string with fields"
+            )
             continue
-        assert isinstance(template, ast.Constant), f"line {call.lineno}: fields and no template"
         parsed = string.Formatter().parse(template.value)
         named = {name.partition(".")[0].partition("[")[0] for _, name, _, _ in parsed if name}
         assert named <= fields, f"line {call.lineno}: {named - fields}"

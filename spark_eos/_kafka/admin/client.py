@@ -88,10 +88,18 @@ class Admin:
             raise self.to_error(exception, asked, "DESCRIBE_CONFIGS on the cluster") from None
         return int(entries[key].value) if key in entries else None
 
-    def to_error(self, exception: KafkaException, to: str, rights: str) -> SparkEosError:
+    def to_error(
+        self,
+        exception: KafkaException,
+        to: str,
+        rights: str,
+        *,
+        topic: str | None = None,
+        group_id: str | None = None,
+    ) -> SparkEosError:
         """The error for a refused request that needs these rights."""
-        error = exception.args[0]
-        request = Request(servers=self._config.bootstrap_servers, to=to, rights=rights)
+        error, servers = exception.args[0], self._config.bootstrap_servers
+        request = Request(servers=servers, to=to, rights=rights, topic=topic, group_id=group_id)
         said = self._config.redact(error.str())
         return to_error(error.code(), said, request, retriable=error.retriable())
 

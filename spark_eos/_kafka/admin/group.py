@@ -192,4 +192,5 @@ class ConsumerGroups:
 
 def _to_error(admin: Admin, exception: KafkaException, group_id: str) -> SparkEosError:
     group = f"group '{group_id}'"
-    return admin.to_error(exception, f"use {group}", f"READ and DESCRIBE on {group}")
+    rights = f"READ and DESCRIBE on {group}"
+    return admin.to_error(exception, f"use {group}", rights, group_id=group_id)

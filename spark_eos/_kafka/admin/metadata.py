@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     TopicDescription,
 )
 
-from spark_eos._deadline import Deadline
+from spark_eos._deadline import NEW_TOPIC_S, Backoff, Deadline
 from spark_eos._kafka.admin.client import Admin, ask_any_broker, timeout_s
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.topic_id import topic_id_text
@@ -29,17 +29,19 @@ class ClusterMetadata:
 
     def partition_counts(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
         """The number of partitions of each topic. Raises for a topic that does not exist."""
-        counts: dict[str, int] = {}
-        for topic, count in self.partition_counts_if_any(topics, deadline).items():
-            if count is None:
+        backoff = Backoff(deadline.at_most_s(NEW_TOPIC_S))
+        while True:
+            counts = self.partition_counts_if_any(topics, deadline)
+            found = {topic: count for topic, count in counts.items() if count is not None}
+            if len(found) == len(counts):
+                return found
+            if not backoff.wait():
                 raise OptionError(
                     "topic '{topic}' does not exist on {servers}. Create it first: no topic is"
                     " created automatically",
-                    topic=topic,
+                    topic=min(counts.keys() - found.keys()),
                     servers=self._config.bootstrap_servers,
                 )
-            counts[topic] = count
-        return counts
 
     def partition_counts_if_any(
         self, topics: Sequence[str], deadline: Deadline
@@ -121,7 +123,8 @@ def describe_topics(
         except KafkaException as exception:
             if exception.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 what = f"topic '{topic}'"
-                raise admin.to_error(exception, f"describe {what}", f"DESCRIBE on {what}") from None
+                rights = f"DESCRIBE on {what}"
+                raise admin.to_error(exception, f"describe {what}", rights, topic=topic) from None
             found[topic] = None
     return found
 

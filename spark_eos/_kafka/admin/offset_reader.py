@@ -172,7 +172,8 @@ class OffsetReader:
         except KafkaException as exception:
             if exception.args[0].code() in NOT_AUTHORIZED:
                 rights = f"READ and DESCRIBE on topic '{place.topic}'"
-                raise self._admin.to_error(exception, asked, rights) from None
+                topic = str(place.topic)
+                raise self._admin.to_error(exception, asked, rights, topic=topic) from None
             return self._config.redact(exception.args[0].str())
         # For a dead leader librdkafka may return -1001 and no error.
         return int(offset) if offset >= NO_SUCH_TIME else "no offset was returned"

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, Message
 
+from spark_eos._kafka.client_log import ClientLog
 from spark_eos._kafka.config.client_config import ClientConfig, check_librdkafka
 from spark_eos._kafka.consume.range_reader import RangeReader, ReadPolicy
 from spark_eos._protocol.offsets.isolation import IsolationLevel
@@ -81,6 +82,7 @@ class ConsumerPool:
         return config.librdkafka(
             **tuned,
             **{
+                "logger": ClientLog(f"consumer of {settings.group_id}"),
                 "group.id": settings.group_id,
                 "isolation.level": settings.isolation_level.value,
                 "enable.auto.commit": False,

@@ -14,16 +14,17 @@ class DataLoss:
 
     fail: bool
 
-    def report(self, what: str) -> None:
+    def report(self, what: str, *, topic: str) -> None:
         """Raise, or warn and return. The caller then goes on without the records."""
         self._report(
             "records to read are gone from Kafka: {what}. Retention removed them, or the topic was"
             " deleted and created again. To go on without them, set failOnDataLoss to false. To"
             " prevent this, raise the topic's retention above the time that the query may be down",
             what=what,
+            topic=topic,
         )
 
-    def report_replaced(self, what: str) -> None:
+    def report_replaced(self, what: str, *, topic: str) -> None:
         """The same for a topic that was deleted and created again, as its id shows."""
         self._report(
             "{what}. The unread records of the old topic are gone. To read the new topic from its"
@@ -32,15 +33,17 @@ class DataLoss:
             " offset",
             going_on="with the new topic from its earliest offset",
             what=what,
+            topic=topic,
         )
 
-    def report_left_out(self, what: str, option: str) -> None:
+    def report_left_out(self, what: str, option: str, *, topic: str) -> None:
         """The same for records that exist but are not selected by the options any more."""
         self._report(
             "records to read would be left out: {what}. Put it back into {option}, or set"
             " failOnDataLoss to false to go on without it",
             what=what,
             option=option,
+            topic=topic,
         )
 
     def _report(self, text: str, *, going_on: str = "without them", **fields: str) -> None:

@@ -147,7 +147,8 @@ class RangeReader:
 
     def _lost(self, start: int, end: int, reason: str) -> None:
         place = self._range.topic_partition
-        self._policy.data_loss.report(f"{place}, offsets {start} to {end - 1}: {reason}")
+        lost = f"{place}, offsets {start} to {end - 1}: {reason}"
+        self._policy.data_loss.report(lost, topic=self._range.topic)
         self._progress(end)
 
     def _check_timeout(self) -> None:

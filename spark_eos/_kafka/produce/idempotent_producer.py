@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from spark_eos._deadline import Deadline
+from spark_eos._deadline import NEW_TOPIC_S, Backoff, Deadline
 from spark_eos._kafka.client_log import ClientLog
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.produce.delivery import DeliveryReports
@@ -54,27 +54,34 @@ class IdempotentProducer:
 
     def partition_count(self, topic: str, deadline: Deadline) -> int:
         """The number of partitions of the topic. The first call opens the connection."""
-        # The first answer may come before librdkafka counts the broker as usable. Then
-        # `init_transactions` waits half a second. After a second answer it does not.
-        for _ in range(1 if self._connected else 2):
-            try:
-                metadata = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s))
-            except KafkaException as exception:
-                raise BrokerUnreachableError(
-                    "{servers} did not describe topic '{topic}': {reason}",
-                    servers=self._config.bootstrap_servers,
+        if not self._connected:
+            # The first answer may come before librdkafka counts the broker as usable. Then
+            # `init_transactions` waits half a second. After a second answer it does not.
+            self._partition_count(topic, deadline)
+            self._connected = True
+        backoff = Backoff(deadline.at_most_s(NEW_TOPIC_S))
+        while not (count := self._partition_count(topic, deadline)):
+            if not backoff.wait():
+                raise OptionError(
+                    "topic '{topic}' does not exist, or this user may not describe it. Create it,"
+                    " or correct the option or column 'topic'",
                     topic=topic,
-                    reason=exception.args[0].str(),
-                ) from None
-        self._connected = True
-        found = metadata.topics[topic]
-        if found.error is not None or not found.partitions:
-            raise OptionError(
-                "topic '{topic}' does not exist, or this user may not describe it. Create it, or"
-                " correct the option or column 'topic'",
+                )
+        return count
+
+    def _partition_count(self, topic: str, deadline: Deadline) -> int:
+        """The number of partitions of the topic; 0 if the broker does not know the topic."""
+        try:
+            metadata = self._producer.list_topics(topic, timeout=max(0.1, deadline.remaining_s))
+        except KafkaException as exception:
+            raise BrokerUnreachableError(
+                "{servers} did not describe topic '{topic}': {reason}",
+                servers=self._config.bootstrap_servers,
                 topic=topic,
-            )
-        return len(found.partitions)
+                reason=self._config.redact(exception.args[0].str()),
+            ) from None
+        found = metadata.topics[topic]
+        return 0 if found.error is not None else len(found.partitions)
 
     def begin(self, deadline: Deadline) -> None:
         """Prepare for the first row."""

@@ -140,3 +140,20 @@ def test_reason_is_the_line_that_says_what_happened() -> None:
     text = "[STREAM_FAILED] Query ended\n File x\nspark_eos.errors.FencedError: another\nSQLSTATE"
     assert reason(RuntimeError(text)) == "FencedError: another"
     assert reason(RuntimeError("\nfirst\nsecond")) == "RuntimeError: first"
+
+
+def test_reason_names_every_mistake_of_an_error_with_several() -> None:
+    told = (
+        "[PYTHON_DATA_SOURCE_ERROR] Traceback (most recent call last):\n"
+        '  File "/x/spark_eos/_options/option.py", line 1, in raise_mistakes\n'
+        "spark_eos.errors.OptionError: 2 mistakes in the options:\n"
+        "  topic 'a b': a topic's name has 1 to 249 letters\n"
+        "  option kafka.acks cannot be set: it is always 'all'\n"
+        "\n"
+        "  SQLSTATE: 38000"
+    )
+    assert reason(RuntimeError(told)).splitlines() == [
+        "OptionError: 2 mistakes in the options:",
+        "  topic 'a b': a topic's name has 1 to 249 letters",
+        "  option kafka.acks cannot be set: it is always 'all'",
+    ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chaos.progress_checks import OVERTAKEN
 from spark_eos._deadline import Backoff, Deadline
 from spark_eos._kafka.config.client_config import ClientConfig
 from spark_eos._kafka.coordinator import client as coordinator
@@ -248,3 +249,13 @@ def test_move_of_a_driver_is_asked_for_again(connected: Any) -> None:
     ) == (9, 1)
     fenced = connected(FakeWire([E.PRODUCER_FENCED]))
     assert fenced.move_driver("t", token, Deadline.after_ms(5_000)) is None
+
+
+def test_driver_that_cannot_move_its_epoch_says_what_the_chaos_bench_waits_for(
+    connected: Any,
+) -> None:
+    token = Token(before=ProducerEpoch(7, 3), mark=1001, place=1)
+    client = connected(FakeWire([LOST]))
+    with pytest.raises(BrokerUnreachableError) as caught:
+        client.move_driver("spark-eos-q-driver", token, Deadline.after_ms(20))
+    assert OVERTAKEN.search(f"spark_eos.errors.BrokerUnreachableError: {caught.value}")
