@@ -29,6 +29,7 @@ class Cluster:
     @cached_property
     def metadata(self) -> "ClusterMetadata":
         """What the brokers say of the cluster."""
+        from spark_eos._kafka.admin.metadata import ClusterMetadata
 
         return ClusterMetadata(self.config)
 
